@@ -47,6 +47,7 @@ func newWakes(t testing.TB) *asker {
 			set(0, "running", "Goroutines", fmt.Sprint(g))
 		}
 	}
+	set(0, 17, "Goroutines", "3", "goid") // 3 is a place
 	set(10, "waiting (sync)", "Goroutines", "1")
 	set(10, "waiting (sleep)", "Goroutines", "3")
 	set(15, "request", "Goroutines", "2", "regions", "1")
@@ -88,13 +89,14 @@ func TestPage_Rows(t *testing.T) {
 		all        int
 		want       []string
 	}{
-		{nil, 3, []string{"0 1 main.Worker", "0 3 main.tick", "0 2 net.poll"}},
-		{[]string{"sort", "waits"}, 3, []string{"0 1 main.Worker waits 40", "0 3 main.tick waits 20", "0 2 net.poll"}},
-		{[]string{"find", "MAIN."}, 2, []string{"0 1 main.Worker", "0 3 main.tick"}},
+		{nil, 3, []string{"0 1 main.Worker", "0 3 goroutine 17 main.tick", "0 2 net.poll"}},
+		{[]string{"sort", "waits"}, 3, []string{"0 1 main.Worker waits 40", "0 3 goroutine 17 main.tick waits 20", "0 2 net.poll"}},
+		{[]string{"find", "MAIN."}, 2, []string{"0 1 main.Worker", "0 3 goroutine 17 main.tick"}},
 		{[]string{"find", "goroutines/2"}, 1, []string{"0 2 net.poll"}},
+		{[]string{"find", "goroutine 17"}, 1, []string{"0 3 goroutine 17 main.tick"}},
 		{[]string{"find", "none"}, 0, nil},
-		{[]string{"under", "1"}, 3, []string{"0 1 main.Worker", "0 3 main.tick", "0 2 net.poll", "2 2/regions/1"}},
-		{[]string{"under", "1", "rows", "3"}, 3, []string{"0 1 main.Worker", "0 3 main.tick", "0 2 net.poll"}},
+		{[]string{"under", "1"}, 3, []string{"0 1 main.Worker", "0 3 goroutine 17 main.tick", "0 2 net.poll", "2 2/regions/1"}},
+		{[]string{"under", "1", "rows", "3"}, 3, []string{"0 1 main.Worker", "0 3 goroutine 17 main.tick", "0 2 net.poll"}},
 		{[]string{"under", "1", "offset", "2", "rows", "2"}, 3, []string{"0 2 net.poll", "2 2/regions/1"}},
 	} {
 		if got, of := rowsOf(m, test.parameters...); !slices.Equal(got, test.want) || of.All != test.all || of.Wakes != nil {

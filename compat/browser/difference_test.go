@@ -67,7 +67,7 @@ func TestSays(t *testing.T) {
 func TestUnequal(t *testing.T) {
 	b := open(t, releases(t), "/?v=difference&from=latest-29m&bfrom=latest-3h&bto=latest-2h")
 	b.until("document.querySelector('.change-key')")
-	b.says("10 times of profiles in 10 min before, 30 in 30 min after. Values before are scaled to 30 min (× 3).")
+	b.says("profiles at 10 instants before stand for 10 min, at 30 after for 30 min. Values before are × 3.")
 	scaled := eval[string](b, "document.querySelector('.total').textContent")
 	b.press("totals")
 	b.until(fmt.Sprintf("location.search.includes('rate=0') && document.querySelector('.total').textContent !== %q", scaled))

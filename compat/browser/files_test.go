@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime/trace"
 	"strings"
 	"testing"
 	"time"
@@ -220,4 +221,26 @@ func TestExports_TokenRefused(t *testing.T) {
 	b.press("share")
 	b.until("[...document.querySelectorAll('.menu a')].find((a) => a.textContent === 'save folded stacks').dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true })) === false")
 	b.until("saved[0] === 'cpu.folded' && saved[1].startsWith('blob:')")
+}
+
+// TestFiles_States opens a trace without samples: it has states, and no profile.
+func TestFiles_States(t *testing.T) {
+	var out bytes.Buffer
+	if err := trace.Start(&out); err != nil {
+		t.Fatal(err)
+	}
+	ticker(3)
+	trace.Stop()
+	b := open(t, newServer(t), "/")
+	b.says("drop it on this page")
+	b.drop(map[string][]byte{"app.trace": out.Bytes()})
+	b.until("[...document.querySelectorAll('button')].some((e) => e.textContent.trim() === 'open' && !e.disabled)")
+	b.leaves("/view/", func() { b.press("open") })
+	b.settles("document.querySelectorAll('.waits tbody tr').length > 1 && document.querySelector('.state-rows') && document.querySelector('.plot canvas')")
+	b.until("[...document.querySelectorAll('.tabs button')].map((e) => e.textContent).join() === 'waits,store'")
+	b.press("goroutine")
+	b.until("document.querySelector('.waits thead').textContent.startsWith('goroutinefunctionstate')")
+	b.click("#tab-store")
+	b.settles("document.querySelector('.cards')")
+	b.shot("files-states")
 }

@@ -90,16 +90,31 @@ func TestRates(t *testing.T) {
 	b.shot("rates")
 }
 
+// TestPerSecond_Cut: a step that the range cuts has no point, unless each step is of one profile at most, or there are few.
+func TestPerSecond_Cut(t *testing.T) {
+	b := modules(t, "gaps")
+	for of, want := range map[[2]int]string{{12, 1}: "-5555555555-", {12, 3}: "555555555555", {4, 1}: "5555"} {
+		points, apart := of[0], of[1]
+		got := eval[string](b, fmt.Sprintf(`(() => {
+			const times = Array.from({ length: %d }, (_, i) => 2000 * %d * i), value = 10 * %d;
+			return gaps.perSecond(times, { name: "", label: null, sum: 0, values: times.map(() => value) }, 2000, 500, times.at(-1) + 500).values.map((v) => v ?? "-").join("");
+		})()`, points, apart, apart))
+		if got != want {
+			t.Errorf("%d points every %d steps are %s, want %s", points, apart, got, want)
+		}
+	}
+}
+
 // TestTick: times on the axis have the digits in which they differ.
 func TestTick(t *testing.T) {
 	b := modules(t, "format")
 	const at = "format.zone.isUTC = true, Date.parse('2026-11-23T00:00:01.250Z')"
-	for step, want := range map[int]string{5: "00:00:01.250", 50: "00:00:01.25", 250: "00:00:01.25", 500: "00:00:01.2", 1000: "00:00:01", 60_000: "00:00", 86_400_000: "11-23"} {
+	for step, want := range map[int]string{5: "00:00:01.250", 50: "00:00:01.25", 250: "00:00:01.25", 500: "00:00:01.2", 1000: "00:00:01", 60_000: "00:00", 86_400_000: "Nov 23"} {
 		if got := eval[string](b, fmt.Sprintf("format.tick((%s), %d)", at, step)); got != want {
 			t.Errorf("a tick every %d ms is %q, want %q", step, got, want)
 		}
 	}
-	if got := eval[string](b, "format.tick(Date.parse('2026-11-23T00:00:00Z'), 1000)"); got != "11-23" {
+	if got := eval[string](b, "format.tick(Date.parse('2026-11-23T00:00:00Z'), 1000)"); got != "Nov 23" {
 		t.Errorf("midnight is %q", got)
 	}
 }

@@ -550,3 +550,23 @@ func TestWheelTime(t *testing.T) {
 		t.Error("the wheel changes nothing")
 	}
 }
+
+// TestZoom_Still: a zoom moves nothing but the frames, so that what is pointed at stays below the pointer.
+func TestZoom_Still(t *testing.T) {
+	b := open(t, fleet(t), "/")
+	b.size(1280, 800)
+	b.ready()
+	const top = "document.querySelector('.flame').getBoundingClientRect().top"
+	before := eval[float64](b, top)
+	b.focusGraph()
+	b.keys(kb.ArrowDown, kb.ArrowDown, kb.Enter)
+	b.ready("location.search.includes('z=') && document.querySelector('.crumbs').textContent.includes('zoomed')")
+	if after := eval[float64](b, top); after != before {
+		t.Errorf("the graph is at %v, and zoomed at %v", before, after)
+	}
+
+	eval[any](b, "HTMLCanvasElement.prototype.toBlob = function () { window.picture = this.height }")
+	b.press("share")
+	b.press("save the graph as PNG")
+	b.until("window.picture > 18 + document.querySelector('.flame canvas').height") // it says what it is of
+}

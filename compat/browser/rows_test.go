@@ -153,14 +153,20 @@ func TestStateRows(t *testing.T) {
 func TestWaits(t *testing.T) {
 	b := open(t, recorded(t), "/?from=latest-1s&v=waits")
 	b.until("document.querySelectorAll('.waits tbody tr').length > 2")
-	b.says("null left out")
+	b.says("without the time in none")
 	b.press("scheduler latency")
 	b.until("location.search.includes('wb=latency') && document.querySelector('.waits caption')?.textContent.startsWith('How long what could run')")
 	b.shot("waits-latency")
 	b.press("function")
+	b.move(b.point(".waits .toggle[aria-pressed='true']", 0.5, 0.5))
+	b.until("(({ color, backgroundColor }) => color !== backgroundColor && backgroundColor === getComputedStyle(document.body).color)(getComputedStyle(document.querySelector('.waits .toggle:hover')))") // a choice stays legible below the pointer
 	b.until("document.querySelector('.waits thead').textContent.startsWith('functionstate') && document.querySelector('.waits tbody').textContent.includes('WaitGroup')")
 	b.looks("waits", 1920, 1280, 390)
 	b.width(1280)
 	eval[any](b, "document.querySelector('.waits tbody tr td:last-child button').click()")
 	b.until("/[?&]at=Goroutines/.test(location.search) && /[?&]from=20/.test(location.search)")
+	b.goTo("/?v=waits&from=2020-01-01T00:00:00Z&to=2020-01-01T01:00:00Z")
+	b.says("No state in this range.")
+	b.until("[...document.querySelectorAll('.waits button')].find((e) => e.textContent.startsWith('show these ')).click() ?? true") // where they are
+	b.settles("document.querySelectorAll('.waits tbody tr').length > 2")
 }

@@ -191,8 +191,7 @@ func TestServices_Compare(t *testing.T) {
 	b.settles("document.querySelector('.search output').textContent === '120' && " + address + ".get('l') === 'pod'")
 }
 
-// TestServices_Refused: a front shows the services of its nodes, though it refuses to tell of its store, histories and profiles. The
-// empty address is the flame graph there.
+// TestServices_Refused: a front opens with the services of its nodes, though it refuses to tell of its store, histories and profiles.
 func TestServices_Refused(t *testing.T) {
 	node := httptest.NewServer(shop(t))
 	defer node.Close()
@@ -202,8 +201,7 @@ func TestServices_Refused(t *testing.T) {
 	}
 	defer func() { _ = front.Wait(context.Background()) }()
 	b := open(t, front, "/?")
-	b.ready("location.search === ''")
-	b.goTo("/?v=services")
+	b.settles(address + ".get('v') === 'services'")
 	b.says("cart-eu-west")
 	b.says("cart.(*Handler).Serve")
 }

@@ -107,10 +107,9 @@ func TestTasks(t *testing.T) {
 	k.press("Δ a day")
 	k.settles(firstRow + " === 'cart' && /[+]2[0-9].* %/.test(document.querySelector('.services tbody tr').textContent) && document.querySelector('.services tbody td.function').textContent.includes('cart.tax')")
 	k.shot("task-services")
-	k.click(".services tbody input")
-	k.press("a day before")
+	k.click(".services tbody td:not(.side) .grew")
 	k.settles("/^cart costs .* % more CPU, mostly in cart[.]tax/.test(document.querySelector('.says')?.textContent)")
-	k.done("worse", 4)
+	k.done("worse", 2)
 
 	k.click("button[aria-label='lines of cart.tax']")
 	k.settles("document.querySelector('.lines-of td.grew')")
@@ -122,9 +121,9 @@ func TestTasks(t *testing.T) {
 	k.goTo("/?")
 	k.settles(services)
 	k.click("#tab-waits")
-	k.press("attribute")
+	k.press("goroutine")
 	k.settles("document.querySelectorAll('.waits tbody tr').length > 2")
-	const waits = `[...document.querySelectorAll(".waits tbody tr")].filter((r) => r.cells[1].textContent === "waiting (sync)" && Number(r.cells[4].textContent) > 2)`
+	const waits = `[...document.querySelectorAll(".waits tbody tr")].filter((r) => r.cells[2].textContent === "waiting (sync)" && Number(r.cells[5].textContent) > 2)`
 	goroutine := eval[string](k.tab, `(async () => { // of this program, and not of its runtime: that can wait for ever
 		const [{ name }] = (await (await fetch("api/v1/histories")).json()).histories, of = await (await fetch("api/v1/histories/" + name + "/pixels?find=WaitGroup&p=Goroutines/*")).json(), own = of.rows.map((r) => r.attribute);
 		return `+waits+`.map((r) => r.cells[0].textContent).filter((name) => own.includes(name)).sort((a, b) => b.split("/")[1] - a.split("/")[1])[0]; // the newest: the browser's driver has such ones too

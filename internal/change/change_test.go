@@ -99,6 +99,15 @@ func TestSentence(t *testing.T) {
 		"The selection costs 10 % more CPU, most of all in a (+2 %) and b (+1 %); the rest is within noise.": {
 			Type: "cpu", Profiles: both, Total: [2]int64{1000, 1100}, P: 0.001, Functions: []Changed{sure("b", 10, 20), sure("a", 10, 30), vague("c", 0, 70)},
 		},
+		"x costs 50 % more CPU, mostly below a.Compile (+49.5 %); 2 functions are new; the rest is within noise.": { // the own values are those of an allocator
+			Subject: "x", Type: "cpu", Profiles: both, Total: [2]int64{1000, 1500}, P: 0.001, Functions: []Changed{
+				{"main.main", [2]int64{0, 0}, [2]int64{1000, 1500}, 1, 0.0001},
+				{"main.check", [2]int64{0, 2}, [2]int64{200, 700}, 1, 0.0001},
+				{"a.Compile", [2]int64{0, 0}, [2]int64{0, 495}, 1, 0.0001},
+				{"a.parse", [2]int64{0, 5}, [2]int64{0, 280}, 0.0001, 0.0001},
+				sure("runtime.alloc", 20, 60), sure("runtime.sweep", 10, 30), vague("v", 1, 2),
+			},
+		},
 		"x costs 10 % more CPU, spread over functions that each changed within noise.": {
 			Subject: "x", Type: "cpu", Profiles: both, Total: [2]int64{1000, 1100}, P: 0.001, Functions: []Changed{vague("c", 0, 50), vague("d", 10, 60)},
 		},

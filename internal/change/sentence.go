@@ -119,7 +119,8 @@ func (d *Difference) limit() string {
 const mostNamed = 2
 
 // main names the functions with the largest changes of their own values beyond noise. A direction of 1 or -1 takes those of
-// this sign, which have to make half of the change to be called most of it; 0 takes any.
+// this sign, which have to make half of the change to be called most of it; 0 takes any. If they do not, the function that made
+// half with all that it calls tells more.
 func (d *Difference) main(direction int, before string) string {
 	var found []*Changed
 	for i := range d.Functions {
@@ -128,6 +129,12 @@ func (d *Difference) main(direction int, before string) string {
 		if by != 0 && !(f.FlatP >= d.level) && (direction == 0 || by > 0 == (direction > 0)) {
 			found = append(found, f)
 		}
+	}
+	slices.SortStableFunc(found, func(a, b *Changed) int {
+		return cmp.Compare(math.Abs(float64(b.Flat[1]-b.Flat[0])), math.Abs(float64(a.Flat[1]-a.Flat[0])))
+	})
+	if f := d.below(direction); f != nil && !d.isHalf(ownOf(found[:min(mostNamed, len(found))])) {
+		return fmt.Sprintf(", mostly below %s (%s)", shortened(f.Name), change(f.Cum[1]-f.Cum[0], d.Total[0]))
 	}
 	if len(found) == 0 {
 		switch none := "no function changed beyond " + d.limit(); {
@@ -140,18 +147,15 @@ func (d *Difference) main(direction int, before string) string {
 		}
 		return ""
 	}
-	slices.SortStableFunc(found, func(a, b *Changed) int {
-		return cmp.Compare(math.Abs(float64(b.Flat[1]-b.Flat[0])), math.Abs(float64(a.Flat[1]-a.Flat[0])))
-	})
 	var names []string
 	sum := int64(0)
 	for _, f := range found[:min(mostNamed, len(found))] {
 		names = append(names, fmt.Sprintf("%s (%s)", shortened(f.Name), change(f.Flat[1]-f.Flat[0], d.Total[0])))
-		if sum += f.Flat[1] - f.Flat[0]; direction != 0 && 2*math.Abs(float64(sum)) >= math.Abs(float64(d.Total[1]-d.Total[0])) {
+		if sum += f.Flat[1] - f.Flat[0]; direction != 0 && d.isHalf(sum) {
 			break
 		}
 	}
-	if direction != 0 && 2*math.Abs(float64(sum)) < math.Abs(float64(d.Total[1]-d.Total[0])) {
+	if direction != 0 && !d.isHalf(sum) {
 		before = ", most of all in "
 	}
 	text := before + strings.Join(names, " and ")
@@ -162,6 +166,52 @@ func (d *Difference) main(direction int, before string) string {
 		text += " changed"
 	}
 	return text
+}
+
+// isHalf reports whether a change is half of that of the totals at least.
+func (d *Difference) isHalf(by int64) bool {
+	return 2*math.Abs(float64(by)) >= math.Abs(float64(d.Total[1]-d.Total[0]))
+}
+
+// ownOf sums the changes of functions' own values.
+func ownOf(all []*Changed) (sum int64) {
+	for _, f := range all {
+		sum += f.Flat[1] - f.Flat[0]
+	}
+	return sum
+}
+
+// Bounds on the function that a change is said to be below. One with more of the total tells nothing: main is above all. One whose change
+// is nearly as large as the largest one may be deeper, and tells more.
+const (
+	mostOfTotal   = 0.75
+	nearlyAsLarge = 0.9
+)
+
+// below returns the deepest function that made half of the change with all that it calls, nil if there is none beyond noise. It is for a
+// change that spreads over what many functions call, such as the allocator.
+func (d *Difference) below(direction int) (best *Changed) {
+	if direction == 0 {
+		return nil
+	}
+	larger, most := 0, 0.0
+	if direction > 0 {
+		larger = 1
+	}
+	var found []*Changed
+	for i := range d.Functions {
+		f := &d.Functions[i]
+		by := float64(direction) * float64(f.Cum[1]-f.Cum[0])
+		if by > 0 && d.isHalf(f.Cum[1]-f.Cum[0]) && !(f.CumP >= d.level) && float64(f.Cum[larger]) <= mostOfTotal*float64(d.Total[larger]) {
+			found, most = append(found, f), max(most, by)
+		}
+	}
+	for _, f := range found {
+		if by := math.Abs(float64(f.Cum[1] - f.Cum[0])); by >= nearlyAsLarge*most && (best == nil || cmp.Or(cmp.Compare(f.Cum[larger], best.Cum[larger]), cmp.Compare(f.Flat[larger], best.Flat[larger]), cmp.Compare(f.Name, best.Name)) < 0) {
+			best = f
+		}
+	}
+	return best
 }
 
 // tail counts new and gone functions, and tells of the rest.

@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -47,21 +48,33 @@ func (q *pageQuestion) rowChoice() rowChoice {
 	return c
 }
 
-// nameOf returns the name of a goroutine or a thread in a range, "" for other attributes.
+// nameOf returns the name of a goroutine or a thread in a range, "" for other attributes. Where the numbers of attributes are those
+// of places, it begins with that of the goroutine.
 func nameOf(v *history.View, a history.Attribute, in span) string {
-	for _, child := range nameChildren {
-		of, err := v.LookupFrom(a, child)
-		if err != nil {
-			continue
-		}
-		found, ok, err := v.NextNonNull(of, in.from)
-		if err != nil || !ok || found.Start > in.to || found.Value.Kind() != history.KindString {
-			continue
-		}
-		text := found.Value.Text()
-		return strings.ToValidUTF8(text[:min(len(text), mostNameBytes)], "")
+	number := ""
+	if goid := firstBelow(v, a, "goid", in); goid.Kind() == history.KindInt {
+		number = fmt.Sprintf("goroutine %d", goid.Int())
 	}
-	return ""
+	for _, child := range nameChildren {
+		if name := firstBelow(v, a, child, in); name.Kind() == history.KindString {
+			text := name.Text()
+			return strings.TrimLeft(number+" "+strings.ToValidUTF8(text[:min(len(text), mostNameBytes)], ""), " ")
+		}
+	}
+	return number
+}
+
+// firstBelow returns the first value in a range of an attribute below another one, null if there is none.
+func firstBelow(v *history.View, a history.Attribute, child string, in span) history.Value {
+	of, err := v.LookupFrom(a, child)
+	if err != nil {
+		return history.Value{}
+	}
+	found, ok, err := v.NextNonNull(of, in.from)
+	if err != nil || !ok || found.Start > in.to {
+		return history.Value{}
+	}
+	return found.Value
 }
 
 // choose returns the attributes that are rows, in their order.

@@ -3,11 +3,10 @@
 import { useAnswer } from "./answer";
 import { querier } from "./api";
 import { labelRange, type Page } from "./page";
-import type { History } from "./states";
 
 // useAnyStates reports whether the history has states of the range, and the chosen profiles the label that leads to them.
-export function useAnyStates(page: Page, histories: History[]): boolean {
-  const { state, range } = page, of = state.v === "services" ? undefined : histories.find((h) => h.name === state.h), label = /\{([^{}]+)\}/.exec(state.p)?.[1];
+export function useAnyStates(page: Page): boolean {
+  const { state, range } = page, of = state.v === "services" ? undefined : page.history, label = /\{([^{}]+)\}/.exec(state.p)?.[1];
   const isIn = of !== undefined && !(Date.parse(of.end ?? "") < range.from) && !(Date.parse(of.first ?? "") > range.to);
   const isAsked = isIn && label !== undefined && state.q !== "" && range.newest > 0;
   const names = useAnswer(isAsked ? `${page.loadKey} ${label}` : null, async (signal) => {

@@ -102,19 +102,15 @@ export function askSooner(path: string, params: Params) {
   sooner.answer.catch(() => undefined); // whoever takes it says so
 }
 
-// take returns the answer that was asked for sooner, once.
-function take(address: string, { signal }: RequestInit): Promise<Response> | undefined {
-  if (sooner?.address !== address) return;
-  const { abort, answer } = sooner;
-  sooner = undefined;
-  signal?.addEventListener("abort", () => abort.abort());
-  return answer;
-}
-
 async function send(address: string, init: RequestInit): Promise<Response> {
+  const early = sooner?.address === address ? sooner : undefined;
+  if (early) {
+    sooner = undefined;
+    init.signal?.addEventListener("abort", () => early.abort.abort());
+  }
   let answer: Response;
   try {
-    answer = await (take(address, init) ?? request(address, init));
+    answer = await (early?.answer ?? request(address, init));
   } catch (e) {
     if ((e as Error).name === "AbortError") throw e;
     throw new Refusal(0, "The server does not answer.");
@@ -202,16 +198,15 @@ export class Load {
 
   // askLater is ask for what is not to be the first question, if there is another one at the same time.
   async askLater<T extends Head>(name: string, params: Params, signal?: AbortSignal): Promise<T> {
-    await new Promise((done) => setTimeout(done));
-    signal?.throwIfAborted();
+    await this.afterFirst(signal);
     return this.ask<T>(name, params, signal);
   }
 
   // afterFirst waits for the first answer of a load: for what is not to take its processors.
-  async afterFirst(signal: AbortSignal) {
+  async afterFirst(signal?: AbortSignal) {
     await new Promise((done) => setTimeout(done));
     try { await this.first; } catch { /* whoever asked says so */ }
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
   }
 
   private async begin<T extends Head>(answer: Promise<T>): Promise<T> {

@@ -17,10 +17,9 @@ import { Help } from "./help";
 import { Empty, useTypes } from "./empty";
 import { text, zone } from "./format";
 import { Failed } from "./message";
-import { inView } from "./lit";
 import { Older, Reading } from "./older";
-import { details, missing, question, spoken, touched, useAddress, type Page } from "./page";
-import { Parts, useOpen } from "./panels";
+import { details, inView, missing, question, spoken, touched, useAddress, type Page } from "./page";
+import { bare, Parts, useOpen } from "./panels";
 import { ProfilesView } from "./profiles";
 import { SandwichView } from "./sandwich";
 import { SourceView } from "./source";
@@ -61,16 +60,20 @@ export function App() {
   const read = () => { setUnread(false); setTick((n) => n + 1); };
 
   const paths = usePaths(state.h || (histories[0]?.name ?? ""), String(tick));
-  const typed = withDefaults({ ...state, t: types.data?.id(state.t) ?? state.t }, histories, paths.data);
+  const isBare = types.data?.all.length === 0; // nothing has samples: a trace without any is states alone
+  bare.is = isBare;
+  const typed = withDefaults({ ...state, t: types.data?.id(state.t) ?? state.t, v: isBare && state.v !== "store" ? "waits" : state.v }, histories, paths.data);
   const loadKey = JSON.stringify([question(typed), tick]);
   const load = useMemo(() => new Load(), [loadKey]);
-  const newest = store.data?.newest ? Date.parse(store.data.newest) : store.error ? Date.now() : 0;
+  const history = histories.find((h) => h.name === typed.h);
+  const newest = Date.parse(store.data?.newest || isBare && history?.end || "") || (store.error ? Date.now() : 0);
   const now = useMemo(() => Date.now(), [loadKey]);
   const range = resolved(state, { newest, now });
-  const page: Page = { state: typed, go, load, loadKey, range, floor: store.data?.floor ? Date.parse(store.data.floor) : 0, unit: types.data?.unit(typed.t) ?? "" };
-  const View = views[state.v] ?? FlameView;
-  const isServices = state.v === "services", isOpen = { chart: useOpen("chart"), states: useOpen("states") };
-  const anyStates = useAnyStates(page, histories), hasTable = tabled.includes(views[state.v] ? state.v : "flame");
+  const page: Page = { state: typed, go, load, loadKey, range, floor: store.data?.floor ? Date.parse(store.data.floor) : 0, unit: types.data?.unit(typed.t) ?? "", history };
+  const v = views[typed.v] ? typed.v : "flame", View = views[v]!;
+  const isServices = v === "services", isOpen = { chart: useOpen("chart"), states: useOpen("states") };
+  const anyStates = useAnyStates(page), hasTable = tabled.includes(v);
+  useEffect(() => { if (!hasTable && v !== "timeline") details.say(""); }, [v]); // what a graph said is of no other view
   const isReady = isChosen && known.data !== undefined && (histories.length === 0 || paths.data !== undefined || paths.error !== undefined) && types.data !== undefined && (store.data !== undefined || store.error !== undefined);
   return (
     <>
@@ -80,16 +83,16 @@ export function App() {
         <Missing />
         <OpenedNote store={store.data} />
         {!isUnread && (store.data || !store.error) && <Older page={page} store={store.data} />}
-        {isUnread ? <Reading done={read} /> : types.error && types.isDone && !types.data ? <Failed of={types} /> : isReady && (types.data!.all.length === 0 ? <Empty.Store /> : (
+        {isUnread ? <Reading done={read} /> : types.error && types.isDone && !types.data ? <Failed of={types} /> : isReady && (isBare && !history ? <Empty.Store /> : (
           <>
             {isOpen.chart && !isServices && <Chart page={page} />}
             {anyStates && isOpen.states && <StatesRow page={page} histories={histories} paths={paths.data ?? []} />}
             <div class="view-bar">
-              <Tabs page={page} hasStates={histories.length > 0} />
+              <Tabs page={page} v={v} names={isBare ? ["waits", "store"] : Object.keys(views).filter((v) => v !== "states" && v !== "waits" || history)} />
               {!isServices && <Crumbs page={page} />}
               <Parts has={[...(isServices ? [] : ["chart"]), ...(anyStates ? ["states"] : []), ...(hasTable ? ["table"] : [])]} />
             </div>
-            <div id="view" role="tabpanel" aria-labelledby={"tab-" + (views[state.v] ? state.v : "flame")}><View page={page} /></div>
+            <div id="view" role="tabpanel" aria-labelledby={"tab-" + v}><View page={page} /></div>
           </>
         ))}
       </main>
@@ -108,9 +111,7 @@ function Missing() {
   return nodes ? <p class="banner" role="status">The answers are partial, without {text(nodes, 1000)}</p> : null;
 }
 
-function Tabs({ page: { state, go }, hasStates }: { page: Page; hasStates: boolean }) {
-  const names = Object.keys(views).filter((v) => v !== "states" && v !== "waits" || hasStates);
-  const now = names.includes(state.v) ? state.v : "flame";
+function Tabs({ page: { go }, v: now, names }: { page: Page; v: string; names: string[] }) {
   const show = (v: string) => go(v === "sandwich" && now !== v && inView.name ? { v, fn: inView.name } : { v }); // of the function that is zoomed to
   const step = (e: KeyboardEvent) => {
     const by = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;

@@ -5,9 +5,8 @@ import { useAnswer } from "./answer";
 import type { Flame } from "./api";
 import { change, percent, split, text, value } from "./format";
 import { functionName } from "./frames";
-import { lit } from "./lit";
 import { Panel } from "./message";
-import { question, reading, type Page } from "./page";
+import { lit, question, reading, type Page } from "./page";
 import { Tree } from "./tree";
 
 let next = ""; // list that gets the focus when its rows are there

@@ -1,6 +1,6 @@
 // The view of the functions with the greatest values, and of the calls between them.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import type { Head, Typed } from "./api";
 import { Empty } from "./empty";
@@ -34,7 +34,7 @@ export function CallGraphView({ page }: { page: Page }) {
             <Toggle isOn={isFit} set={fit} what="fit to the width" />
           </div>
           <Drawing page={page} of={of} isFit={isFit} />
-          <p class="left-out">Each has its own value, of that with all it calls; the colour is by its own. A dashed line goes through functions that are not shown. Lines of less than {100 * least} % of all are left out.</p>
+          <p class="left-out">A box has its own value of its total, which is with all that it calls. The colour is by its own value. A dashed line goes through functions that are not shown. Lines of less than {100 * least} % of all are left out.</p>
         </section>
       )}
     </Panel>
@@ -44,7 +44,11 @@ export function CallGraphView({ page }: { page: Page }) {
 function Drawing({ page: { state, go }, of, isFit }: { page: Page; of: CallGraph; isFit: boolean }) {
   const all = of.total[0]!, calls = useMemo(() => of.calls.filter((c) => c.caller !== c.callee && c.value >= least * all), [of]);
   const at = useMemo(() => layers(of.functions.length, calls.map((c) => ({ from: c.caller, to: c.callee }))), [of]);
-  const [hot, setHot] = useState(-1);
+  const [hot, setHot] = useState(-1), place = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => { // where it is wider than the window, its top is in the middle
+    const el = place.current!, top = el.querySelectorAll("a")[Math.max(0, at.row.indexOf(0))]?.getBoundingClientRect();
+    if (top) el.scrollLeft += top.left + top.width / 2 - el.getBoundingClientRect().left - el.clientWidth / 2;
+  }, [at, isFit]);
   const stepX = wide + gapX, stepY = high + gapY, x = (column: number) => column * stepX, y = (row: number) => row * stepY + 4, width = at.columns * stepX, height = at.rows * stepY - gapY + 8;
   const show = (v: number) => value(v, of.unit);
   const way = (c: Call, i: number) => {
@@ -60,7 +64,7 @@ function Drawing({ page: { state, go }, of, isFit }: { page: Page; of: CallGraph
   };
   const isHot = (c: Call) => c.caller === hot || c.callee === hot;
   return (
-    <div class="call-graph" role="group" aria-label="functions, the largest first: links to their callers and callees">
+    <div class="call-graph" ref={place} role="group" aria-label="functions, the largest first: links to their callers and callees">
       <svg viewBox={`0 0 ${width} ${height}`} width={isFit ? undefined : width} height={isFit ? undefined : height} class={(isFit ? "fit" : "") + (hot >= 0 ? " has-hot" : "")} ref={(el) => { if (!el) return;
         el.style.maxWidth = isFit ? 1.3 * width + "px" : "";
         el.style.minWidth = isFit ? 0.65 * width + "px" : ""; // smaller texts are not read

@@ -7,14 +7,13 @@ import { querier, type Head } from "./api";
 import { onColours } from "./canvas";
 import { dotAt, dotsHeight, dotsText, paintDots, useDots, type Dots } from "./dots";
 import { clock, percent, text, tick, value, zone } from "./format";
-import { alone, broken, perSecond, type Line } from "./gaps";
+import { alone, broken, perSecond, stepOf, type Line } from "./gaps";
 import { timeKey } from "./graphkeys";
 import { around, markAt, markText, MarksMenu, paintMarks, useMarks, type Mark } from "./marks";
 import { Failed } from "./message";
 import { details, type Page } from "./page";
 import { rated } from "./rate";
 import type { StateText } from "./states";
-import { stepOf } from "./steps";
 import { end, isDifference, narrowed, resolve, stamp, states } from "./url";
 
 interface Series { labels?: { name: string; value: string }[]; points?: { value?: number; timestamp: string }[] }
@@ -34,6 +33,9 @@ function shown({ state, range }: Page) {
   return { from, to: Math.max(to, from + 1000) };
 }
 
+// none is an axis alone, for states without samples.
+const none: Lines = { times: [], lines: [], isMean: false, show: () => "", what: "" };
+
 export function Chart({ page }: { page: Page }) {
   const { state, go } = page, { from, to } = shown(page), step = stepOf(to - from), isStates = state.by === states && state.h !== "" && state.p !== "";
   const dots = useDots(page, from, to), marks = useMarks(page, from, to);
@@ -45,7 +47,7 @@ export function Chart({ page }: { page: Page }) {
       profileTypeID: state.t, labelSelector: state.q || "{}", start: String(Math.floor(from)), end: String(Math.ceil(to) + 1), step,
       groupBy: state.by && state.by !== states ? [state.by] : [], aggregation: isMean ? "TIME_SERIES_AGGREGATION_TYPE_AVERAGE" : "TIME_SERIES_AGGREGATION_TYPE_SUM",
     }, signal);
-    return linesOf(series, isMean, page, 1000 * step);
+    return linesOf(series, isMean, page, 1000 * step, from, to);
   });
   if (answer.error && (answer.error.status || !answer.data)) return <section class="chart" aria-label="values over time"><Failed of={answer} /></section>;
   const drag = (a: number, b: number, isOther: boolean) => {
@@ -54,15 +56,17 @@ export function Chart({ page }: { page: Page }) {
   };
   return (
     <section class={"chart" + (answer.isOld || answer.error ? " old" : "")} aria-label="values over time" aria-busy={answer.isOld}>
-      <Plot page={page} lines={answer.data} dots={dots} marks={marks} from={from} to={to} drag={drag} />
-      <MarksMenu page={page} marks={marks} from={from} to={to} />
-      {answer.data && <Legend page={page} lines={answer.data} dots={dots} />}
+      <Plot page={page} lines={state.t ? answer.data : none} dots={dots} marks={marks} from={from} to={to} drag={drag} />
+      <div class="beside-plot">
+        {answer.data && <Legend page={page} lines={answer.data} dots={dots} />}
+        <MarksMenu page={page} marks={marks} from={from} to={to} />
+      </div>
     </section>
   );
 }
 
 // linesOf returns the lines with the largest sums, and the sum of the rest, with gaps.
-function linesOf(series: Series[], isMean: boolean, { unit, state }: Page, step: number): Lines {
+function linesOf(series: Series[], isMean: boolean, { unit, state }: Page, step: number, from: number, to: number): Lines {
   const times = [...new Set(series.flatMap((s) => (s.points ?? []).map((p) => Number(p.timestamp))))].sort((a, b) => a - b);
   const at = new Map(times.map((t, i) => [t, i]));
   const lines = series.map(({ labels = [], points = [] }): Line => {
@@ -73,7 +77,7 @@ function linesOf(series: Series[], isMean: boolean, { unit, state }: Page, step:
   });
   const isSum = state.sum === "1" && isGauge(sampleType(state.t)), isRate = !isMean && !isSum, total = (v: number) => value(v, unit);
   const all = largest({ times, lines, isMean: isMean || isRate, show: isRate ? (v) => rated(v, unit, sampleType(state.t)) : total, total: isRate ? total : undefined, what: "" });
-  return { ...all, ...broken(times, isRate ? all.lines.map((l) => perSecond(times, l, step)) : all.lines, step) };
+  return { ...all, ...broken(times, isRate ? all.lines.map((l) => perSecond(times, l, step, from, to)) : all.lines, step) };
 }
 
 // largest returns the lines with the largest sums, and the sum of the rest.
@@ -157,7 +161,7 @@ function make(host: HTMLElement, latest: { current: PlotProps }, of: Lines): uPl
     width: host.clientWidth, height: host.clientHeight, padding: [null, to - from < 1e4 ? 36 : null, null, null], ms: 1, tzDate: (t) => uPlot.tzDate(new Date(t), zone.isUTC ? "UTC" : Intl.DateTimeFormat().resolvedOptions().timeZone), legend: { show: false },
     cursor: { points: { show: false }, y: false, drag: { x: true, y: false, setScale: false } },
     scales: { x: { time: true, range: [from, to] }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
-    axes: [{ ...axis, size: 22, space: 90, values: (_u, at, _i, _space, step) => at.map((t) => tick(t, step)) }, { ...axis, size: (_u, all) => Math.max(62, 12 + 7 * Math.max(0, ...(all ?? []).map((v) => v.length))), splits: (_u, _i, _min, max) => [0, max / 2.2, max / 1.1], values: (_u, at) => at.map((v) => show(v).replace(/ \(.*/, "")) }],
+    axes: [{ ...axis, size: 22, space: 90, values: (_u, at, _i, _space, step) => at.map((t) => tick(t, step)) }, { ...axis, size: (_u, all) => Math.max(62, 12 + 7 * Math.max(0, ...(all ?? []).map((v) => v.length))), splits: (_u, _i, _min, max) => [0, max / 2.2, max / 1.1], values: (_u, at) => at.map((v) => (times.length ? show(v).replace(/ \(.*/, "") : "")) }],
     series: [{}, ...lines.map((l, i) => ({ label: l.name, stroke: css("--line" + Math.min(i, mostLines)), width: of.what && l.label === state.st ? 3 : 1.5, points: { show: times.length < 80, size: 4, filter: (_u: uPlot, _i: number, isAll: boolean) => (isAll ? null : alone(l.values)) } }))],
     hooks: {
       drawClear: [(u) => shade(u, latest.current)],

@@ -30,6 +30,6 @@ export function Crumbs({ page: { state, go, range } }: { page: Page }) {
 
 function Crumb({ children, clear, what }: { children: preact.ComponentChildren; clear?: () => void; what: string }) {
   return (
-    <span class="crumb">{children}{clear && <button type="button" aria-label={"without " + what} title={"without " + what} onClick={clear}>✕</button>}</span>
+    <span class={"crumb" + (what === "the selector" ? " long" : "")}><span>{children}</span>{clear && <button type="button" aria-label={"without " + what} title={"without " + what} onClick={clear}>✕</button>}</span>
   );
 }

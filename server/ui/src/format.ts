@@ -61,6 +61,9 @@ export function change(before: number, after: number): string {
   return (after > before ? "+" : "−") + percent(Math.abs(after - before), before);
 }
 
+// signed formats a difference of two values, with its sign.
+export const signed = (d: number, unit: string) => (d > 0 ? "+" : d < 0 ? "−" : "") + value(Math.abs(d), unit);
+
 // Characters that are not seen, or that turn the order of others: they are shown as their numbers.
 const unseen = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
@@ -101,7 +104,7 @@ export function clock(millis: number, beside = Date.now()): string {
 // tick is the text of a time on the axis, which has a line every step milliseconds.
 export function tick(t: number, step: number): string {
   const at = inZone(t), digits = step % 10 ? 23 : step % 100 ? 22 : step % 1000 ? 21 : step < 6e4 ? 19 : 16;
-  return step >= 864e5 || +at.slice(11).replace(/\D/g, "") === 0 ? at.slice(5, 10) : at.slice(11, digits);
+  return step >= 864e5 || +at.slice(11).replace(/\D/g, "") === 0 ? new Date(at + "Z").toLocaleDateString("en", { month: "short", day: "numeric", timeZone: "UTC" }) : at.slice(11, digits);
 }
 
 // span formats a length of time.

@@ -1,4 +1,9 @@
-// Lines over time, and where they have gaps.
+// Lines over time: their steps, and where they have gaps.
+
+const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400, 604800];
+
+// stepOf returns the length of time that a point of a line is for, in seconds.
+export const stepOf = (millis: number) => steps.find((s) => s * 1000 >= millis / 120) ?? Math.ceil(millis / 120 / 1000);
 
 // Line has a value by time. Where it has no point, null breaks it, and it is drawn over undefined.
 export interface Line { name: string; label: string | null; sum: number; values: (number | null | undefined)[] }
@@ -29,12 +34,16 @@ function distances(times: number[], values: Line["values"], step: number): { at:
   return { at, apart, most: 1.5 * (sorted.length > 1 ? sorted[Math.floor(0.75 * (sorted.length - 1))]! : step) };
 }
 
+const fewPoints = 8; // of which none can be spared
+
 // perSecond returns the rates of a line of sums. A sum is for as long as points without a gap are apart on average, and for a step at least:
-// a profile each minute is for a minute, however short the steps are.
-export function perSecond(times: number[], line: Line, step: number): Line {
-  const { apart, most } = distances(times, line.values, step), close = apart.filter((d) => d <= most);
+// a profile each minute is for a minute, however short the steps are. Where steps have several profiles, one that the range cuts has no point:
+// its sum is of a part of the step, and would look like a fall.
+export function perSecond(times: number[], line: Line, step: number, from = -Infinity, to = Infinity): Line {
+  const { at, apart, most } = distances(times, line.values, step), close = apart.filter((d) => d <= most);
   const length = Math.max(step, close.reduce((n, d) => n + d, 0) / (close.length || 1)) / 1000;
-  return { ...line, values: line.values.map((v) => v && v / length) };
+  const isCut = (t: number) => at.length >= fewPoints && length * 1000 <= step && (t < from || t + step > to + 1);
+  return { ...line, values: line.values.map((v, i) => (v && isCut(times[i]!) ? null : v && v / length)) };
 }
 
 // alone returns the points between gaps, to which no line leads.

@@ -11,9 +11,8 @@ import { exactly, regular } from "./frames";
 import { FrameMenu } from "./framemenu";
 import { listen } from "./gestures";
 import { graphKey, type Handle } from "./graphkeys";
-import { inView, lit } from "./lit";
 import { MiniMap, type Map } from "./minimap";
-import { details, mostFrames, spoken, type Page } from "./page";
+import { details, inView, lit, mostFrames, spoken, type Page } from "./page";
 import type { Noise } from "./noise";
 import { moved, parseSpan, printSpan, showing, zoomed as zoomedBy } from "./seen";
 import { groupFill, groupName } from "./states";
@@ -244,7 +243,7 @@ export function describe(tree: Tree, node: number, unit: string, zoomed = 0, sha
   const t = tree.total[last]![node]!;
   if (tree.sides > 1) parts.push(`${value(tree.total[0]![node]!, unit)} → ${value(t, unit)}`, change(tree.total[0]![node]!, t));
   else parts.push(value(tree.self(node, 0), unit) + " self", value(t, unit) + " total");
-  if (zoomed) parts.push(percent(t, tree.total[last]![zoomed]!) + " of view");
+  if (zoomed && t <= tree.total[last]![zoomed]!) parts.push(percent(t, tree.total[last]![zoomed]!) + " of view");
   parts.push(percent(t, all) + " of all");
   if (shares.length) parts.push(shareText(shares, (g) => tree.groups[g]![node]!));
   return parts.join("  ·  ");
@@ -277,10 +276,29 @@ function Beside({ tree, focused, say, label, onKey, onBlur }: { tree: Tree; focu
   );
 }
 
-// saveGraph saves the first canvas of the view as a picture.
-export function saveGraph() {
-  const canvas = document.querySelector<HTMLCanvasElement>(".flame canvas") ?? document.querySelector("canvas");
-  canvas?.toBlob((blob) => {
-    if (blob) saveAs(blob, "granary.png");
+const captionHeight = 18;
+
+// saveGraph saves the graphs of the view as a picture, below texts that say what they are of.
+export function saveGraph(texts: string[]) {
+  const graphs = [...document.querySelectorAll<HTMLCanvasElement>(".flame canvas")], out = document.createElement("canvas"), ctx = out.getContext("2d"), ratio = devicePixelRatio || 1;
+  if (!ctx || !graphs.length) return;
+  const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const font = `${12 * ratio}px system-ui, "DejaVu Sans", sans-serif`, margin = 8 * ratio, width = Math.max(...graphs.map((g) => g.width));
+  ctx.font = font;
+  const lines: string[] = [];
+  for (const t of texts.filter(Boolean)) t.split(" ").forEach((word, i) => {
+    const longer = lines.at(-1) + " " + word;
+    if (i && ctx.measureText(longer).width <= width) lines[lines.length - 1] = longer;
+    else lines.push(word);
   });
+  out.width = width + 2 * margin;
+  out.height = 2 * margin + lines.length * captionHeight * ratio + graphs.reduce((n, g) => n + g.height + margin, 0);
+  ctx.fillStyle = css("--surface");
+  ctx.fillRect(0, 0, out.width, out.height);
+  ctx.fillStyle = css("--ink");
+  ctx.font = font; // another size of the canvas forgets it
+  lines.forEach((l, i) => ctx.fillText(l, margin, margin + (i + 0.8) * captionHeight * ratio));
+  let y = margin + lines.length * captionHeight * ratio;
+  for (const g of graphs) { ctx.drawImage(g, margin, y); y += g.height + margin; }
+  out.toBlob((blob) => { if (blob) saveAs(blob, "granary.png"); });
 }

@@ -31,7 +31,7 @@ export function Header({ page, tenant, types, refresh, help, open }: Props) {
       <label class="check"><input type="checkbox" checked={state.live === "1"} onChange={(e) => go({ live: e.currentTarget.checked ? "1" : "" })} /> live</label>
       <button type="button" onClick={refresh} title="ask again" aria-label="ask again">↻</button>
       <span class="grow" />
-      <button type="button" onClick={() => go({ v: "difference", ...sideBefore(page) })}>compare</button>
+      <button type="button" disabled={!state.t} onClick={() => go({ v: "difference", ...sideBefore(page) })}>compare</button>
       <Share page={page} />
       <button type="button" onClick={open}>open…</button>
       <ThemeButton />

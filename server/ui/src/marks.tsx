@@ -7,7 +7,7 @@ import { get } from "./api";
 import { clock, many, span, text } from "./format";
 import { useOutside } from "./outside";
 import type { Page } from "./page";
-import { stepOf } from "./steps";
+import { stepOf } from "./gaps";
 import { useVersions } from "./versions";
 import { stamp, type State } from "./url";
 

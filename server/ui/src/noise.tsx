@@ -4,7 +4,7 @@
 import { useMemo } from "preact/hooks";
 import { useAnswer, type Answer } from "./answer";
 import type { Flame, Top, Typed } from "./api";
-import { clock, count, span, text } from "./format";
+import { clock, count, many, span, text } from "./format";
 import { question, type Page } from "./page";
 import { end, resolve } from "./url";
 
@@ -44,5 +44,5 @@ export function Says({ page, of, spread }: { page: Page; of: Flame; spread: Answ
 export function Lengths({ of }: { of: Typed }) {
   if (!of.covered || !of.profiles?.[0] || !of.scaled) return null;
   const [before, after] = of.covered.map((n) => span(n / 1e6)) as [string, string];
-  return <p class="left-out">Per time: {count(of.profiles[0]!)} times of profiles in {before} before, {count(of.profiles[1]!)} in {after} after. Values before are scaled to {after} (× {Number(of.scaled.toPrecision(3))}).</p>;
+  return <p class="left-out">For equally long times: profiles at {many(of.profiles[0]!, "instant")} before stand for {before}, at {count(of.profiles[1]!)} after for {after}. Values before are × {Number(of.scaled.toPrecision(3))}.</p>;
 }

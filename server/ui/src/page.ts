@@ -3,11 +3,11 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Head, Load, Params } from "./api";
 import { count, many } from "./format";
-import { details, missing, spoken, touched, uncopied } from "./signal";
-import { chosen } from "./states";
+import { details, inView, lit, missing, spoken, touched, uncopied } from "./signal";
+import { chosen, type History } from "./states";
 import { end, isDifference, parse, parseAgo, print, resolve, shifted, stamp, type Bases, type State } from "./url";
 
-export { details, missing, spoken, touched, uncopied };
+export { details, inView, lit, missing, spoken, touched, uncopied };
 
 // Page is what a part of the page gets. go changes the state: as a step of the browser's history, or in its place.
 export interface Page {
@@ -18,6 +18,7 @@ export interface Page {
   range: Range;
   floor: number; // profiles before this time were evicted or dropped; 0 if none was
   unit: string;
+  history: History | undefined; // the chosen one
 }
 
 // Range is the time that is seen, in milliseconds.
@@ -73,6 +74,7 @@ export async function copy(what: string, text: string) {
   try {
     await navigator.clipboard.writeText(text);
     spoken.say(what + " is copied");
+    details.say(what + " is copied");
   } catch {
     uncopied.say(what + "\n" + text);
   }

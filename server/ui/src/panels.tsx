@@ -7,7 +7,9 @@ import { kept, type Signal } from "./signal";
 const parts: Record<string, Signal<string>> = { chart: kept("part-chart"), states: kept("part-states"), table: kept("part-table") };
 const keys = Object.keys(parts), roomy = 860;
 
-const opened = (name: string, choice: string) => (choice ? choice === "1" : name !== "states" || innerHeight >= roomy);
+export const bare = { is: false }; // there are states alone
+
+const opened = (name: string, choice: string) => (choice ? choice === "1" : name !== "states" || bare.is || innerHeight >= roomy);
 
 // useOpen reports whether a part is open.
 export const useOpen = (name: string) => opened(name, parts[name]!.use());

@@ -15,14 +15,15 @@ import { end, narrowed, print, shifted, type State } from "./url";
 const pageRows = 50, chunkRows = 20; // rows of a page, and those that are asked for their functions at once
 
 // useFirstView chooses the view of a page that was opened without anything in its address, and reports whether there is one: the
-// services if the store has several, by the label that the server takes. A front does not open with them: its page has to choose a type first. What is cleared later leads nowhere else.
+// services if the store or the nodes of a front have several, by the label that the server takes. What is cleared later leads
+// nowhere else.
 export function useFirstView(state: State, go: Page["go"], store: Answer<StoreState>): boolean {
   const [isOpen, set] = useState(() => print(state) === ""); // later a bare address is of the view that it was made bare in
   const names = useAnswer(isOpen ? "services" : null, async (signal) => {
     const [named, jobs] = await Promise.all(["service_name", "job"].map(async (name) => (await querier<{ names?: string[] }>("LabelValues", { name }, signal)).names ?? []));
     return named!.length ? named! : jobs!;
   });
-  const isKnown = names.isDone && (store.data ?? store.error) !== undefined, isMany = store.data !== undefined && (names.data?.length ?? 0) > 1;
+  const isKnown = names.isDone && (store.data ?? store.error) !== undefined, isMany = (names.data?.length ?? 0) > 1;
   useEffect(() => {
     if (!isOpen || !isKnown) return;
     if (isMany) go({ v: "services" }, true);
@@ -106,6 +107,9 @@ function Order({ page: { state, go }, of }: { page: Page; of?: Services }) {
   return <label class="field">by <select value={state.ss} onChange={(e) => go({ ss: e.currentTarget.value }, true)}>{all.map(([v, what]) => <option value={v} key={v}>{what}</option>)}</select></label>;
 }
 
+// since is the difference of a row with itself before.
+const since = (s: State, q: string, ago: string): Partial<State> => ({ v: "difference", q, bq: "", z: "", bfrom: shifted(s.from, hours[ago]! * 36e5), bto: shifted(end(s), hours[ago]! * 36e5) });
+
 // Compare leads to the difference of one row with itself before, or of two.
 function Compare({ page: { state, go }, of, chosen, clear }: { page: Page; of: Services; chosen: string[]; clear: () => void }) {
   const [a, b] = chosen.map((v) => narrowed(state.q, of.label, v)), name = (v: string) => <b>{text(v || "none", 60)}</b>;
@@ -117,7 +121,7 @@ function Compare({ page: { state, go }, of, chosen, clear }: { page: Page; of: S
         <button type="button" onClick={() => go({ v: "difference", bq: b, q: a, bfrom: "", bto: "" })}>the other way</button>
       </> : <>
         <span>{name(chosen[0]!)} with a second row{of.sides.length > 0 && ", or with itself"}</span>
-        {of.sides.map(({ ago }) => <button type="button" key={ago} onClick={() => go({ v: "difference", q: a, bq: "", bfrom: shifted(state.from, hours[ago]! * 36e5), bto: shifted(end(state), hours[ago]! * 36e5) })}>{spoken[ago]} before</button>)}
+        {of.sides.map(({ ago }) => <button type="button" key={ago} onClick={() => go(since(state, a!, ago))}>{spoken[ago]} before</button>)}
       </>}
       <button type="button" class="quiet" aria-label="choose none" title="choose none" onClick={clear}>✕</button>
     </div>
@@ -197,7 +201,7 @@ function Row(props: One) {
       <td class="service"><Name {...props} /></td>
       <td class="line"><Spark line={r.line ?? []} /></td>
       <td class="n">{amount(of, r.total)}<Share part={r.total} of={of.total} /></td>
-      {of.sides.map((s, i) => <td class={"n" + (s.ago === ago ? "" : " side")} key={s.ago}><Change of={of} before={r.before[i]!} after={r.total} /></td>)}
+      {of.sides.map((s, i) => <td class={"n" + (s.ago === ago ? "" : " side")} key={s.ago}><Change {...props} ago={s.ago} before={r.before[i]!} /></td>)}
       {ago && <td class="far function"><Function c={changed} /></td>}
       <td class="n far series">{count(r.series)}</td>
       <td class="n far">{r.newest ? clock(Date.parse(r.newest), props.page.range.newest) : "none"}</td>
@@ -222,7 +226,7 @@ function Card({ first, ...props }: One & { first: preact.Ref<HTMLElement> | unde
     <section class="card" ref={first} aria-label={text(r.value || "none", 60)}>
       <p class="head"><Choose {...props} /><Name {...props} /><b>{amount(of, r.total)}</b></p>
       <Spark line={r.line ?? []} />
-      <p class="changes">{of.sides.map((s, i) => <span key={s.ago}><Change of={of} before={r.before[i]!} after={r.total} /> in {spoken[s.ago]}</span>)}</p>
+      <p class="changes">{of.sides.map((s, i) => <span key={s.ago}><Change {...props} ago={s.ago} before={r.before[i]!} /> in {spoken[s.ago]}</span>)}</p>
       {changed && <p class="function"><Function c={changed} /></p>}
     </section>
   );
@@ -241,9 +245,14 @@ function Share({ part, of }: { part: number; of: number }) {
   return <span class="bar" title={percent(part, of) + " of all"}><i style={{ width: Math.max(0, Math.min(100, (100 * part) / (of || 1))) + "%" }} /></span>;
 }
 
-function Change({ of, before, after }: { of: Services; before: number; after: number }) {
-  const d = after - before;
-  return <span class={d > 0 ? "grew" : d < 0 ? "shrank" : ""} title={`${amount(of, before)} → ${amount(of, after)}`}>{change(before, after)} <small>{d ? (d > 0 ? "+" : "−") + amount(of, Math.abs(d)) : ""}</small></span>;
+// Change is the way to the difference that it is of.
+function Change({ page: { state, go }, of, r, ago, before }: One & { before: number }) {
+  const d = r.total - before;
+  return (
+    <button type="button" class={"link " + (d > 0 ? "grew" : d < 0 ? "shrank" : "")} title={`${amount(of, before)} → ${amount(of, r.total)}: show what changed in ${spoken[ago]}`} onClick={() => go(since(state, narrowed(state.q, of.label, r.value), ago))}>
+      {change(before, r.total)} <small>{d ? (d > 0 ? "+" : "−") + amount(of, Math.abs(d)) : ""}</small>
+    </button>
+  );
 }
 
 function Function({ c }: { c: Changed | undefined }) {

@@ -3,10 +3,12 @@
 import { useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import { link, saveWithToken, type Head, type Params } from "./api";
+import { sampleType } from "./chart";
+import { clock, text } from "./format";
 import { saveGraph } from "./graph";
 import { useOutside } from "./outside";
 import { copy, fixed, question, type Page } from "./page";
-import { print, stamp, type State } from "./url";
+import { end, print, resolve, stamp, type State } from "./url";
 
 // pprof returns the address of the merged profile of a selection.
 function pprof(s: State): string {
@@ -38,6 +40,13 @@ function files({ state: s, range }: Page): [string, string][] {
   return [...out, ["the table as CSV", kind("csv", table)], ["the table as JSON", link("api/v1/top", { ...table, rows: 1000 })]];
 }
 
+// captions say what a picture is of.
+function captions({ state: s, range }: Page): string[] {
+  const at = (q: string, from: number, to: number) => `${q || "all"} from ${clock(from, 0)} to ${clock(to, 0)}`, says = document.querySelector(".says")?.textContent ?? "";
+  const after = `${s.fn && s.v === "sandwich" ? text(s.fn, 200) + ", " : ""}${sampleType(s.t)} of ${at(s.q, range.from, range.to)}`;
+  return [says, s.v === "difference" ? `${after}, before: ${at(s.bq || s.q, resolve(s.bfrom || s.from, range), resolve(s.bto || end(s), range))}` : after];
+}
+
 export function Share({ page }: { page: Page }) {
   const [isOpen, set] = useState(false);
   const place = useRef<HTMLSpanElement>(null);
@@ -52,13 +61,13 @@ export function Share({ page }: { page: Page }) {
       {isOpen && (
         <div class="menu" role="menu" aria-label="share">
           {item("copy a link with fixed times", () => void copy("the link", location.origin + location.pathname + print(fixed(page.state, page.range))))}
+          {drawn.includes(page.state.v) && item("save the graph as PNG", () => saveGraph(captions(page)))}
           <button type="button" role="menuitem" disabled={!command} onClick={() => { set(false); void copy("the command", command!); }}>
             {command === "" || line.error ? "no command asks this question" : "copy the same question as a command"}
           </button>
           {files(page).map(([what, path]) => (
             <a role="menuitem" key={what} href={path} download={what.endsWith("JSON") ? "granary.json" : ""} onClick={(e) => { set(false); if (saveWithToken(path)) e.preventDefault(); }}>save {what}</a>
           ))}
-          {drawn.includes(page.state.v) && item("save the graph as PNG", saveGraph)}
         </div>
       )}
     </span>

@@ -44,3 +44,6 @@ export function kept(name: string, otherwise = ""): Signal<string> {
   of.listen((v) => localStorage.setItem(name, v));
   return of;
 }
+
+// lit is the function of the row that is pointed at: its frames are lit. inView is that of the frame that the graph is zoomed to.
+export const lit = new Signal(""), inView = { name: "" };

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { useAnswer, type Answer } from "./answer";
 import type { Lines, SourceLine } from "./api";
-import { change, percent, text, value } from "./format";
+import { change, percent, signed, text, value } from "./format";
 import { Message, Panel } from "./message";
 import { question, readBy, type Page } from "./page";
 import { Functions, useRows, useTop } from "./table";
@@ -81,5 +81,5 @@ function Cost({ of, all, unit }: { of: number[]; all: number[]; unit: string }) 
   const v = cost(of);
   if (!of.length || (of.length === 1 && !v)) return <td class="n" />;
   if (of.length === 1) return <td class="n">{value(v, unit)} <small>{percent(v, all[0]!)}</small></td>;
-  return <td class={"n " + (v > 0 ? "grew" : v < 0 ? "shrank" : "")} title={`${value(of[0]!, unit)} → ${value(of[1]!, unit)}`}>{v > 0 ? "+" : ""}{value(v, unit)} <small>{change(of[0]!, of[1]!)}</small></td>;
+  return <td class={"n " + (v > 0 ? "grew" : v < 0 ? "shrank" : "")} title={`${value(of[0]!, unit)} → ${value(of[1]!, unit)}`}>{signed(v, unit)} <small>{change(of[0]!, of[1]!)}</small></td>;
 }

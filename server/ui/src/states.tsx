@@ -37,6 +37,9 @@ export function useHistories(tick: number): Answer<History[]> {
 // labels are what attributes of some systems are told apart by: what comes with Granary's own importers, and usual names.
 const labels: Record<string, string> = { Goroutines: "track", Threads: "tid", CPUs: "cpu", Procs: "proc" };
 
+// noun is what an attribute of a path is to people.
+export const noun = (path: string) => (path.startsWith("Goroutines/") ? "goroutine" : path.startsWith("Threads/") ? "thread" : "attribute");
+
 // usePaths returns paths of attributes to choose from: those at the top, and their children by a label.
 export function usePaths(history: string, tick: string): Answer<string[]> {
   return useAnswer(history ? JSON.stringify([history, tick]) : null, async (signal) => {

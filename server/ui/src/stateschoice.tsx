@@ -1,7 +1,7 @@
 // What a choice by state leaves out, and what it is not exact about.
 
 import type { Lengths, Typed } from "./api";
-import { percent, text, value } from "./format";
+import { clock, percent, span, text, value } from "./format";
 import { Message } from "./message";
 import type { Page } from "./page";
 import { Woken } from "./woken";
@@ -40,4 +40,11 @@ export function NoSample({ page }: { page: Page }) {
       </p>
     </Message>
   );
+}
+
+// Where leads to the time that the history has states of.
+export function Where({ page: { go, history: of } }: { page: Page }) {
+  if (!of?.first || !of.end) return null;
+  const from = Date.parse(of.first), to = Date.parse(of.end);
+  return <span>The states of <b>{text(of.name, 60)}</b> are from {clock(from)} to {clock(to)}. <button type="button" onClick={() => go({ from: of.first, to: of.end })}>show these {span(to - from)}</button></span>;
 }

@@ -44,12 +44,13 @@ export function nameOf(row: Row): string {
   return row.name ? `${own} ${row.name}` : own;
 }
 
-// chips writes names on the rows that have more of a name than fits before them.
+// chips writes names behind the rows, below the legend of the chart, or where there is no room on them.
 export function chips(ctx: CanvasRenderingContext2D, of: Pixels, f: Frame, all: Colours) {
   const isNamed = of.rows.some((r) => r.name || r.level);
   if (!isNamed || f.width < 200) return;
   ctx.font = "10.5px system-ui, sans-serif";
-  const most = Math.max(12, Math.floor(f.width / 5 / 6)), left = Math.max(0, f.left) + 2;
+  const room = ctx.canvas.clientWidth - f.left - f.width, isBehind = room > 120;
+  const most = isBehind ? Math.floor(room / 6) - 2 : Math.max(12, Math.floor(f.width / 5 / 6)), left = isBehind ? f.left + f.width + 3 : Math.max(0, f.left) + 2;
   each(of, f, (row, y) => {
     if (!row.name && !row.level) return;
     const name = text(row.level || f.left < 30 ? nameOf(row) : row.name!, 200); // else its number is before the row

@@ -8,7 +8,7 @@ import { clock, many, span, text, value } from "./format";
 import { Failed } from "./message";
 import { timeKey } from "./graphkeys";
 import { details, spoken, type Page } from "./page";
-import { fillOf, group, nothing, type History, type Interval, type Pixels } from "./states";
+import { fillOf, group, noun, nothing, type History, type Interval, type Pixels } from "./states";
 import { arrows, chips, dots, Options, rowOptions } from "./statesoptions";
 import { image, paint, runAt, xOf, type Colours, type Frame } from "./statespaint";
 import { stamp } from "./url";
@@ -67,7 +67,7 @@ function Count({ page: { state }, of, set }: { page: Page; of: Pixels; set: (off
   return (
     <span class="muted">
       {of.offset > 0 && <button type="button" class="quiet" onClick={() => set(Math.max(0, of.offset - pageRows))}>‹ {pageRows} before</button>}
-      {of.offset > 0 || last < of.all ? `${of.offset + 1} to ${last} of ${of.all.toLocaleString("en")}` : many(of.all, "attribute")}{of.all > 1 && (state.ro.includes("w") ? ", the longest waits first" : ", those that change most first")}
+      {of.offset > 0 || last < of.all ? `${of.offset + 1} to ${last} of ${of.all.toLocaleString("en")}` : many(of.all, noun(state.p))}{of.all > 1 && (state.ro.includes("w") ? ", the longest waits first" : ", those that change most first")}
       {last < of.all && <button type="button" class="quiet" onClick={() => set(last)}>{Math.min(pageRows, of.all - last)} more ›</button>}
     </span>
   );
@@ -158,7 +158,7 @@ function Rows({ page, of }: { page: Page; of: Pixels }) {
   );
 }
 
-// names writes the ends of the attributes' names before their rows.
+// names writes the ends of the attributes' names before their rows, but no number of a place where the goroutine has another.
 function names(ctx: CanvasRenderingContext2D, of: Pixels, path: string, f: Frame, all: Colours) {
   if (f.left < 30) return;
   const common = path.slice(0, path.slice(0, path.indexOf("{")).lastIndexOf("/") + 1);
@@ -166,7 +166,7 @@ function names(ctx: CanvasRenderingContext2D, of: Pixels, path: string, f: Frame
   ctx.font = "10.5px system-ui, sans-serif";
   ctx.textAlign = "right";
   const first = Math.floor(f.top / rowHeight), last = Math.min(of.rows.length, Math.ceil((f.top + f.height) / rowHeight));
-  for (let y = first; y < last; y++) if (!of.rows[y]!.level) ctx.fillText(ending(of.rows[y]!.attribute, common, Math.floor(f.left / 6.4)), f.left - 6, y * rowHeight - f.top + 10);
+  for (let y = first; y < last; y++) if (!of.rows[y]!.level && !of.rows[y]!.name?.startsWith("goroutine ")) ctx.fillText(ending(of.rows[y]!.attribute, common, Math.floor(f.left / 6.4)), f.left - 6, y * rowHeight - f.top + 10);
   ctx.textAlign = "left";
 }
 

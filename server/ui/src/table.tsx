@@ -3,13 +3,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useAnswer, type Answer } from "./answer";
 import type { Top } from "./api";
-import { change, percent, split, text, value } from "./format";
+import { change, percent, signed, split, text, value } from "./format";
 import { pointed } from "./framebox";
 import { exactly, only } from "./frames";
-import { lit } from "./lit";
 import { Panel } from "./message";
 import type { Noise } from "./noise";
-import { question, type Page } from "./page";
+import { lit, question, type Page } from "./page";
 import { useOpen } from "./panels";
 import { Buttons } from "./tools";
 import { isDifference } from "./url";
@@ -100,7 +99,7 @@ function FunctionRow({ page: { state, go, unit }, f, top, noise }: { page: Page;
 function Cell({ of, top, unit, isNoise = false }: { of: number[]; top: Top; unit: string; isNoise?: boolean }) {
   if (of.length > 1) {
     const d = of[1]! - of[0]!;
-    return <td class={"n " + (isNoise ? "noise" : d > 0 ? "grew" : d < 0 ? "shrank" : "")} title={`${value(of[0]!, unit)} → ${value(of[1]!, unit)}${isNoise ? ", within noise" : ""}`}>{d > 0 ? "+" : ""}{value(d, unit)} <small>{change(of[0]!, of[1]!)}</small></td>;
+    return <td class={"n " + (isNoise ? "noise" : d > 0 ? "grew" : d < 0 ? "shrank" : "")} title={`${value(of[0]!, unit)} → ${value(of[1]!, unit)}${isNoise ? ", within noise" : ""}`}>{signed(d, unit)} <small>{change(of[0]!, of[1]!)}</small></td>;
   }
   return <td class="n">{value(of[0]!, unit)} <small>{percent(of[0]!, top.total[0]!)}</small></td>;
 }

@@ -57,7 +57,7 @@ function Stacks({ page, of }: { page: Page; of: Timeline }) {
   return (
     <section class="right timeline" aria-label="stacks in order of time">
       <div class="tools">
-        <span class="total"><b>{many(of.time.length, "column")}</b> of {span(of.step / 1e6)} with samples{runs.hidden > 0 && <>, of each the stack with most: {many(runs.hidden, "stack")} more {runs.hidden === 1 ? "is" : "are"} behind them. Choose one thread, as by a state above, to see all of its.</>}</span>
+        <span class="total"><b>{many(of.time.length, "column")}</b> of {span(of.step / 1e6)} with samples{runs.hidden > 0 && <>, of each the stack with most: {many(runs.hidden, "stack")} more {runs.hidden === 1 ? "is" : "are"} behind them. The selector of one source, or a click in the states of a thread, shows all of its.</>}</span>
         <span class="grow" />
         <Search page={page} />
       </div>

@@ -3,7 +3,7 @@
 import { useAnswer } from "./answer";
 import { querier } from "./api";
 import { labelRange, type Page } from "./page";
-import { stepOf } from "./steps";
+import { stepOf } from "./gaps";
 import { narrowed } from "./url";
 
 // Version is a value of a label, and when the first and the last profiles with it are.

@@ -5,9 +5,10 @@ import type { Head } from "./api";
 import { many, percent, text, value } from "./format";
 import { Panel } from "./message";
 import type { Page } from "./page";
-import { fillOf, type StateText } from "./states";
+import { fillOf, noun, type StateText } from "./states";
+import { Where } from "./stateschoice";
 import { Buttons } from "./tools";
-import { stamp } from "./url";
+import { end, parseAgo, stamp } from "./url";
 import { Woken } from "./woken";
 
 interface Stats { key: string[]; total_ns: number; share: number; count: number; mean_ns: number; p50_ns: number; p99_ns: number; max_ns: number; longest: StateText & { attribute: string; start: string; end: string } }
@@ -21,54 +22,55 @@ const mostRows = 1000, shown = 200;
 // namer is the attribute below a goroutine or a thread with its name.
 const namer = (path: string) => (path.startsWith("Goroutines/") ? "function" : path.startsWith("Threads/") ? "Exec_name" : "attribute");
 
-// keys are what statistics are by.
+// keys are what statistics are by. Where the number of an attribute is that of a place, its goroutine has another.
 function keys(by: string, path: string): string[] {
-  if (by === "attribute") return ["attribute", "state"];
+  if (by === "attribute") return [...new Set([path.endsWith("{track}") ? "goid" : "attribute", namer(path), "state"])];
   return by === "function" || by === "latency" ? [namer(path), "state"] : ["state"];
 }
 
 export function Waits({ page }: { page: Page }) {
   const { state, go, range } = page, by = keys(state.wb, state.p);
-  const params = { p: state.p, by: by.join(","), from: stamp(range.from), to: stamp(Math.max(range.to, range.from + 1000) + 1), rows: mostRows };
+  const params = { p: state.p, by: by.join(","), from: parseAgo(state.from) ? stamp(range.from) : state.from, to: parseAgo(end(state)) ? stamp(range.to + 1) : state.to, rows: mostRows };
   const answer = useAnswer(state.p && range.newest ? JSON.stringify([state.h, params]) : null, (signal) => page.load.ask<Answered>(`histories/${encodeURIComponent(state.h)}/stats`, params, signal));
   return (
     <section class="waits" aria-label="statistics of states">
       <div class="tools">
-        <Buttons label="statistics by" of={[["", "state"], ["attribute", "attribute"], ["function", namer(state.p) === "Exec_name" ? "program" : "function"], ["latency", "scheduler latency"]]} value={state.wb} set={(wb) => go({ wb })} />
+        <Buttons label="statistics by" of={[["", "state"], ["attribute", noun(state.p)], ["function", namer(state.p) === "Exec_name" ? "program" : "function"], ["latency", "scheduler latency"]]} value={state.wb} set={(wb) => go({ wb })} />
         <input type="search" class="find" aria-label="find rows by a text in their names" placeholder="find rows" maxLength={100} value={state.rf} spellcheck={false} onInput={(e) => go({ rf: e.currentTarget.value }, true)} />
         <span class="grow" />
-        <button type="button" class="link" onClick={() => go({ v: "states" })}>samples by state</button>
+        {state.t && <button type="button" class="link" onClick={() => go({ v: "states" })}>samples by state</button>}
       </div>
       {state.at && <div class="choice-note"><Woken page={page} /></div>}
-      <Panel of={answer}>{(of) => <Table page={page} of={of} by={by} />}</Panel>
+      <Panel of={answer}>{(of) => <Table page={page} of={of} />}</Panel>
     </section>
   );
 }
 
-function Table({ page, of, by }: { page: Page; of: Answered; by: string[] }) {
-  const isLatency = page.state.wb === "latency", last = by.length - 1;
+function Table({ page, of }: { page: Page; of: Answered }) {
+  const { by } = of, isLatency = page.state.wb === "latency", last = by.length - 1;
   const wanted = page.state.rf.toLowerCase();
-  const fit = of.rows.filter((r) => r.key[last] !== "null" && (!isLatency || latencies.includes(r.key[last]!)) && r.key.some((k) => k.toLowerCase().includes(wanted))), rows = fit.slice(0, shown);
-  const total = fit.reduce((sum, r) => sum + r.total_ns, 0), heads = isLatency ? by.slice(0, last) : by;
-  if (!rows.length) return <p class="none">{wanted ? "No row has this text." : isLatency ? "Nothing waited for a processor in this range: no state is runnable." : "No state in this range."}</p>;
+  const fit = of.rows.filter((r) => r.key[last] !== "null" && (!isLatency || latencies.includes(r.key[last]!)) && r.key.some((k, i) => (by[i] === "goid" ? "goroutine " + k : k).toLowerCase().includes(wanted))), rows = fit.slice(0, shown);
+  const total = fit.reduce((sum, r) => sum + r.total_ns, 0), heads = [...by.keys()].filter((i) => !(isLatency && i === last));
+  const names: Record<string, string> = { Exec_name: "program", goid: "goroutine", attribute: noun(page.state.p) };
+  if (!rows.length) return <div class="none">{wanted && of.rows.length ? "No row has this text." : isLatency && of.rows.length ? "Nothing waited for a processor in this range: no state is runnable." : <>No state in this range. <Where page={page} /></>}</div>;
   return (
     <div class="table-scroll whole" tabIndex={0} role="region" aria-label="how long states last">
       <table class="list">
-        <caption class="muted">{isLatency ? "How long what could run waited until it ran" : `States of ${many(of.attributes, "attribute")}, null left out`}{of.all > of.rows.length && `, the ${of.rows.length.toLocaleString("en")} longest of ${of.all.toLocaleString("en")}`}</caption>
-        <thead><tr>{heads.map((k) => <th scope="col" key={k}>{k === "Exec_name" ? "program" : k}</th>)}{["total", "share", "count", "mean", "p50", "p99"].map((k) => <th scope="col" class="n" key={k}>{k}</th>)}<th scope="col" class="n">longest</th></tr></thead>
-        <tbody>{rows.map((r) => <Line page={page} r={r} heads={heads.length} state={r.key[last]!} total={total} key={r.key.join("\0")} />)}</tbody>
+        <caption class="muted">{isLatency ? "How long what could run waited until it ran" : `States of ${many(of.attributes, noun(page.state.p))}, without the time in none`}{of.all > of.rows.length && `, the ${of.rows.length.toLocaleString("en")} longest of ${of.all.toLocaleString("en")}`}</caption>
+        <thead><tr>{heads.map((i) => <th scope="col" key={i}>{names[by[i]!] ?? by[i]}</th>)}{["total", "share", "count", "mean", "p50", "p99"].map((k) => <th scope="col" class="n" key={k}>{k}</th>)}<th scope="col" class="n">longest</th></tr></thead>
+        <tbody>{rows.map((r) => <Line page={page} r={r} heads={heads} state={r.key[last]!} total={total} key={r.key.join("\0")} />)}</tbody>
       </table>
       {fit.length > shown && <p class="none">{(fit.length - shown).toLocaleString("en")} more</p>}
     </div>
   );
 }
 
-function Line({ page: { go }, r, heads, state, total }: { page: Page; r: Stats; heads: number; state: string; total: number }) {
+function Line({ page: { go }, r, heads, state, total }: { page: Page; r: Stats; heads: number[]; state: string; total: number }) {
   const ns = (v: number) => value(v, "nanoseconds"), { attribute, start, end } = r.longest;
   const find = () => go({ from: start, to: end, at: attribute, st: r.longest.state, ns: "", mw: "", z: "" });
   return (
     <tr>
-      {r.key.slice(0, heads).map((k, i) => <td key={i}>{k === state && fillOf(state) >= 0 && <i class={"fill fill" + fillOf(state)} aria-hidden="true" />}{text(k, 120)}</td>)}
+      {heads.map((i) => [i, r.key[i]!] as const).map(([i, k]) => <td key={i}>{k === state && fillOf(state) >= 0 && <i class={"fill fill" + fillOf(state)} aria-hidden="true" />}{k === "null" ? "" : text(k, 120)}</td>)}
       <td class="n">{ns(r.total_ns)}</td><td class="n">{percent(r.total_ns, total)}</td><td class="n">{r.count.toLocaleString("en")}</td>
       <td class="n">{ns(r.mean_ns)}</td><td class="n">{ns(r.p50_ns)}</td><td class="n">{ns(r.p99_ns)}</td>
       <td class="n"><button type="button" class="link" title={"show " + text(attribute, 80) + " then"} onClick={find}>{ns(r.max_ns)}</button></td>
