@@ -27,8 +27,8 @@ func main() {
 	var o options
 	flag.StringVar(&o.file, "file", "track/figures.jsonl", "the series, a `file` with a line for each run")
 	flag.StringVar(&o.picture, "picture", "track/figures.svg", "the `file` of the picture")
-	flag.Int64Var(&o.rows, "rows", 200_000, "rows of the fleet; a series has one size")
-	flag.IntVar(&o.repeat, "repeat", 3, "processes of each store, of which the median counts")
+	flag.Int64Var(&o.rows, "rows", 500_000, "rows of the fleet; a series has one size")
+	flag.IntVar(&o.repeat, "repeat", 5, "processes of each store, of which the median counts")
 	flag.BoolVar(&o.add, "add", true, "add the run to the series")
 	flag.BoolVar(&o.draw, "draw", false, "draw the series as it is, and measure nothing")
 	flag.Parse()
