@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -37,6 +38,14 @@ func drawSeries(series []line, name string) error {
 	return pictures.Write(canvas, name)
 }
 
+// runTicks returns marks at runs, about ten.
+func runTicks(runs int) (ticks plot.ConstantTicks) {
+	for i, each := 1, (runs+9)/10; i <= runs; i += each {
+		ticks = append(ticks, plot.Tick{Value: float64(i), Label: strconv.Itoa(i)})
+	}
+	return ticks
+}
+
 // plotOf returns the plot of a figure: the ratios of the medians as a line, and of the best runs as dots.
 func plotOf(series []line, name string) (*plot.Plot, error) {
 	var medians, bests plotter.XYs
@@ -46,7 +55,7 @@ func plotOf(series []line, name string) (*plot.Plot, error) {
 		}
 	}
 	p := pictures.New(name)
-	p.Y.Min, p.X.Min, p.X.Max = 0, 0.5, float64(len(series))+0.5
+	p.Y.Min, p.X.Min, p.X.Max, p.X.Tick.Marker = 0, 0.5, float64(len(series))+0.5, runTicks(len(series))
 	p.Add(plotter.NewGrid())
 	if len(medians) == 0 {
 		return p, nil
