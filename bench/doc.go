@@ -15,6 +15,7 @@
 //	go run ./trees
 //	go run ./partials
 //	go run ./serve
+//	go run ./polarsignals
 //	go run ./report
 //
 // The first replays the project's own profiles as pprof. The next five are the workloads in package

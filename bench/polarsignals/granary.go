@@ -1,0 +1,270 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"github.com/apache/arrow/go/v14/arrow"
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/profile"
+	codec "github.com/granarydb/granary/profile/pprof"
+	"github.com/granarydb/granary/schema"
+)
+
+// granary is this store with the rows: a table of package profile's schema. The producer and the temporality,
+// which profiles do not have, are labels.
+type granary struct {
+	store *columnstore.Store
+	table *columnstore.Table
+	ids   bool // rows are answered with the ids of locations, not whole
+}
+
+const (
+	labelPrefix       = profile.ColumnLabels + "."
+	columnProducer    = labelPrefix + "producer"
+	columnTemporality = labelPrefix + "temporality"
+	columnComm        = labelPrefix + "comm"
+)
+
+func openGranary(dir string) (*granary, error) {
+	store, err := columnstore.Open(columnstore.Options{Dir: dir, PastLimit: -1, FutureLimit: -1, CloseWithin: 1 << 62})
+	if err != nil {
+		return nil, err
+	}
+	table := store.Table(profile.DefaultTable)
+	if table == nil {
+		table, err = store.CreateTable(profile.DefaultTable, profile.Schema(profile.DefaultBucket))
+	}
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return &granary{store: store, table: table}, nil
+}
+
+// inserter inserts rows, and keeps memory between them.
+type inserter struct {
+	g        *granary
+	known    []uint32 // by location: its place among the elements of the rows, from 1 on
+	ids      []uuid.UUID
+	records  [][]byte
+	bytes    []byte
+	elements []uint32
+	members  []uint32
+	lists    [][]uint32
+	codes    []uint32
+}
+
+// insert inserts rows in a transaction of their own: locations with their records, stacks, and then rows.
+func (in *inserter) insert(r *rows) error {
+	codes, err := in.g.table.Codes(r.times[0])
+	if err != nil {
+		return err
+	}
+	in.locations(r)
+	if in.elements, err = codes.Elements(in.elements[:0], in.ids, in.records); err != nil {
+		return err
+	}
+	in.members, in.lists = in.members[:0], in.lists[:0]
+	for _, stack := range r.stacks {
+		from := len(in.members)
+		for _, at := range stack {
+			in.members = append(in.members, in.elements[in.known[at]-1])
+		}
+		in.lists = append(in.lists, in.members[from:len(in.members):len(in.members)])
+	}
+	if in.codes, err = codes.Lists(in.codes[:0], in.lists); err != nil {
+		return err
+	}
+	_, err = codes.Insert(context.Background(), in.batch(r))
+	return err
+}
+
+// locations encodes each location that the rows have once.
+func (in *inserter) locations(r *rows) {
+	in.known = append(in.known[:0], make([]uint32, len(r.flat.Locations))...)
+	in.ids, in.records, in.bytes = in.ids[:0], in.records[:0], in.bytes[:0]
+	for _, stack := range r.stacks {
+		for _, at := range stack {
+			if in.known[at] > 0 {
+				continue
+			}
+			from := len(in.bytes)
+			record, id := r.flat.AppendLocation(in.bytes, at)
+			in.bytes = record
+			in.ids, in.records = append(in.ids, id), append(in.records, record[from:len(record):len(record)])
+			in.known[at] = uint32(len(in.ids))
+		}
+	}
+}
+
+// batch returns the rows with the codes of their stacks.
+func (in *inserter) batch(r *rows) schema.Batch {
+	b := schema.Batch{Rows: len(r.times), Columns: map[string]encoding.Vector{
+		profile.ColumnSampleType: encoding.Strings(sampleType), profile.ColumnSampleUnit: encoding.Strings(sampleUnit),
+		profile.ColumnPeriodType: encoding.Strings(periodType), profile.ColumnPeriodUnit: encoding.Strings(periodUnit),
+		columnProducer: encoding.Strings(producer), columnTemporality: encoding.Strings(temporality),
+		profile.ColumnStacktrace: encoding.ListCodes(in.codes...), profile.ColumnTimestamp: encoding.Int64s(r.times...),
+		profile.ColumnDuration: encoding.Int64s(duration), profile.ColumnPeriod: encoding.Int64s(period),
+		profile.ColumnValue: encoding.Int64s(r.values...),
+	}}
+	for k, l := range labels {
+		if text := r.labels.text(k); text != "" {
+			b.Columns[labelPrefix+l.name] = encoding.Strings(text)
+		}
+	}
+	return b
+}
+
+// commRegexp is the pattern of Q3.
+var commRegexp = regexp.MustCompile("^comm_0$")
+
+// where returns the condition of a question.
+func (q *question) where() columnstore.Expr {
+	all := []columnstore.Expr{columnstore.Between[int64](profile.ColumnTimestamp, 0, q.to)}
+	if q.name != "Q9" {
+		for column, value := range map[string]string{
+			columnProducer: producer, columnTemporality: temporality,
+			profile.ColumnSampleType: sampleType, profile.ColumnSampleUnit: sampleUnit,
+			profile.ColumnPeriodType: periodType, profile.ColumnPeriodUnit: periodUnit,
+		} {
+			all = append(all, columnstore.Equal(column, value))
+		}
+	}
+	switch q.name {
+	case "Q2":
+		all = append(all, columnstore.Equal(columnComm, q.comm))
+	case "Q3":
+		all = append(all, columnstore.Match(columnComm, commRegexp))
+	case "Q7":
+		all = append(all, columnstore.Not(columnstore.IsNull(columnComm)))
+	}
+	return columnstore.And(all...)
+}
+
+// options returns the aggregation that answers a question. Rows are groups of one row, because no two rows
+// have one time.
+func (g *granary) options(q *question, snap *columnstore.Snapshot) (o columnstore.AggregateOptions, err error) {
+	o = columnstore.AggregateOptions{Where: q.where(), NoCounts: true}
+	switch q.name {
+	case "Q4", "Q5":
+		o.By, o.Step, o.Time = []string{profile.ColumnTimestamp}, second, profile.ColumnTimestamp
+		o.Aggregates = []columnstore.Aggregate{{Op: columnstore.Sum, Column: profile.ColumnValue}, {Op: columnstore.Sum, Column: profile.ColumnDuration}}
+		if q.name == "Q5" {
+			o.By = append(o.By, columnComm)
+		}
+	case "Q6":
+		o.By, err = g.labelColumns(snap)
+	case "Q7":
+		o.By = []string{columnComm}
+	case "Q8":
+		o.By = []string{profile.ColumnStacktrace}
+	case "Q9":
+		o.By = []string{
+			columnProducer, profile.ColumnSampleType, profile.ColumnSampleUnit, profile.ColumnPeriodType, profile.ColumnPeriodUnit, columnTemporality,
+		}
+	default:
+		o.By = []string{profile.ColumnStacktrace, profile.ColumnTimestamp, profile.ColumnPeriod, columnComm}
+		o.Sum, o.NoCounts = profile.ColumnValue, false
+	}
+	return o, err
+}
+
+// labelColumns returns the columns of the benchmark's labels that rows have.
+func (g *granary) labelColumns(snap *columnstore.Snapshot) (columns []string, err error) {
+	all, err := g.table.Columns(snap)
+	for _, name := range all {
+		for _, l := range labels {
+			if name == labelPrefix+l.name {
+				columns = append(columns, name)
+			}
+		}
+	}
+	return columns, err
+}
+
+// ask answers a question with a record, which the caller releases.
+func (g *granary) ask(q *question) (rec arrow.Record, err error) {
+	err = g.store.View(context.Background(), func(snap *columnstore.Snapshot) error {
+		o, err := g.options(q, snap)
+		if err != nil {
+			return err
+		}
+		groups, err := g.table.Aggregate(context.Background(), snap, o)
+		if err != nil {
+			return err
+		}
+		switch {
+		case q.name == "Q8":
+			rec, err = mappingFiles(&groups.Columns[0])
+		case q.rows:
+			rec, err = g.rowsOf(groups)
+		default:
+			rec, err = groups.Record(columnstore.RecordOptions{})
+		}
+		return err
+	})
+	return rec, err
+}
+
+// rowsOf returns groups of one row as rows.
+func (g *granary) rowsOf(groups *columnstore.Groups) (arrow.Record, error) {
+	for _, n := range groups.Counts {
+		if n != 1 {
+			return nil, fmt.Errorf("%d rows are in one group", n)
+		}
+	}
+	groups.Counts = nil
+	if g.ids {
+		return groups.Record(columnstore.RecordOptions{})
+	}
+	locations, err := whole(groups, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer locations.Release()
+	stacks := groups.Columns[0]
+	groups.Columns = groups.Columns[1:]
+	rest, err := groups.Record(columnstore.RecordOptions{})
+	groups.Columns = append([]columnstore.GroupColumn{stacks}, groups.Columns...)
+	if err != nil {
+		return nil, err
+	}
+	defer rest.Release()
+	return withColumn(rest, "locations", locations), nil
+}
+
+// mappingFiles returns the distinct files of the binaries in stacks.
+func mappingFiles(stacks *columnstore.GroupColumn) (arrow.Record, error) {
+	var seen []bool
+	var elements []uint32
+	var record []byte
+	decoder, decoded := codec.NewRecordDecoder(), codec.LocationRecord{}
+	var files texts
+	for _, code := range stacks.Codes {
+		elements = stacks.Lists.List(elements[:0], code)
+		for _, element := range elements {
+			for int(element) >= len(seen) {
+				seen = append(seen, make([]bool, max(1024, len(seen)))...)
+			}
+			if seen[element] {
+				continue
+			}
+			seen[element] = true
+			if err := decoder.Decode(&decoded, stacks.Lists.ReadRecord(&record, element)); err != nil {
+				return nil, err
+			}
+			file := ""
+			if decoded.Mapping != nil {
+				file = decoded.Mapping.File
+			}
+			files.add(file)
+			files.codes = files.codes[:0]
+		}
+	}
+	return files.record("mapping_file"), nil
+}
