@@ -141,6 +141,8 @@ func (o *options) measure(engine, set string) error {
 		r, err = measureOracle(s)
 	case "granary", "granary-files":
 		r, err = measureGranary(s, o.repeat, engine == "granary-files")
+	case "arrow-by-hand":
+		r, err = measureHand(s, o.repeat)
 	default:
 		err = fmt.Errorf("no engine %q", engine)
 	}

@@ -124,6 +124,37 @@ func measureGranary(s *source, repeat int, durable bool) (r *result, err error) 
 	return r, nil
 }
 
+// measureHand keeps the rows as Arrow records, and asks the questions.
+func measureHand(s *source, repeat int) (*result, error) {
+	r := &result{Engine: "arrow-by-hand", MemoryOf: "live heap, less that before", Answers: map[string]*answer{}}
+	before := measure.Heap()
+	h := &hand{}
+	var wall, cpu time.Duration
+	err := s.each(func(b *rows) error {
+		w, c := time.Now(), measure.Process()
+		err := h.add(b)
+		wall, cpu = wall+time.Since(w), cpu+measure.Process()-c
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	n := float64(s.rows)
+	r.Load, r.LoadWall, r.Memory = float64(cpu)/1e3/n, float64(wall)/1e3/n, float64(measure.Heap()-before)/n
+	for i := range questions {
+		q := &questions[i]
+		r.Answers[q.name] = timed(repeat, func() (func() string, error) {
+			found, lines := h.ask(q)
+			return func() string { return h.digest(q, found, lines) }, nil
+		}, func() error {
+			h.ask(q)
+			return nil
+		})
+	}
+	r.Peak = float64(measure.MostResident()) / 1e6
+	return r, nil
+}
+
 // load inserts all rows, and maintains until nothing is left to do.
 func (g *granary) load(s *source, r *result) error {
 	in := inserter{g: g}

@@ -1,9 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // oracle answers all questions in one look at every row, as digests by the question's name.
 func oracle(s *source) (map[string]string, error) {
@@ -87,10 +84,8 @@ func (a *oracleAnswer) group(r *rows, i int, comm string) {
 		sums[0], sums[1] = sums[0]+r.values[i], sums[1]+duration
 	}
 	switch a.name {
-	case "Q4":
-		add(fmt.Sprint(r.times[i] / second))
-	case "Q5":
-		add(fmt.Sprintf("%d\t%s", r.times[i]/second, comm))
+	case "Q4", "Q5":
+		add(a.bucket(r.times[i]/second, comm))
 	case "Q6":
 		var texts []string
 		for k := range labels {
@@ -119,10 +114,7 @@ func (a *oracleAnswer) digest(s *source) string {
 	}
 	var lines []string
 	for part, sums := range a.sums {
-		if a.name == "Q4" || a.name == "Q5" {
-			part += fmt.Sprintf("\t%d\t%d", sums[0], sums[1])
-		}
-		lines = append(lines, part)
+		lines = append(lines, a.line(part, sums))
 	}
 	return linesDigest(lines)
 }

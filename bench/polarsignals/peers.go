@@ -24,6 +24,7 @@ var engines = []engine{
 	{name: "oracle"},
 	{name: "granary"},
 	{name: "granary-files"},
+	{name: "arrow-by-hand"},
 	{name: "duckdb-memory", python: true},
 	{name: "duckdb-parquet", python: true},
 	{name: "datafusion", python: true},

@@ -104,7 +104,7 @@ func TestOracle_Shares(t *testing.T) {
 	}
 }
 
-// This store, in memory and opened from its files, answers as the oracle does.
+// This store, in memory and opened from its files, and Arrow by hand answer as the oracle does.
 func TestGranary_AsOracle(t *testing.T) {
 	for _, set := range dataSets {
 		t.Run(set, func(t *testing.T) {
@@ -121,6 +121,11 @@ func TestGranary_AsOracle(t *testing.T) {
 				}
 				of.Engines = append(of.Engines, r)
 			}
+			byHand, err := measureHand(s, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			of.Engines = append(of.Engines, byHand)
 			checkAll(t, &of)
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -108,4 +109,21 @@ func linesDigest(lines []string) string {
 // selects reports whether a question selects a row.
 func (q *question) selects(time int64, comm string) bool {
 	return time <= q.to && (q.comm == "" || comm == q.comm)
+}
+
+// bucket returns the distinct part of a sum: its second, and of Q5 the comm.
+func (q *question) bucket(at int64, comm string) string {
+	if q.name == "Q4" {
+		return strconv.FormatInt(at, 10)
+	}
+	return strconv.FormatInt(at, 10) + "\t" + comm
+}
+
+// line returns the line of a group: its distinct part, and the sums of values and durations if the question
+// asks for sums.
+func (q *question) line(part string, sums *[2]int64) string {
+	if q.name != "Q4" && q.name != "Q5" {
+		return part
+	}
+	return fmt.Sprintf("%s\t%d\t%d", part, sums[0], sums[1])
 }
