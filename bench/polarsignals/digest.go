@@ -7,7 +7,6 @@ import (
 
 	"github.com/apache/arrow/go/v14/arrow"
 	"github.com/apache/arrow/go/v14/arrow/array"
-	"github.com/apache/arrow/go/v14/arrow/memory"
 
 	"github.com/granarydb/granary/profile"
 )
@@ -16,16 +15,6 @@ import (
 func withColumn(rec arrow.Record, name string, column arrow.Array) arrow.Record {
 	fields := append(rec.Schema().Fields(), arrow.Field{Name: name, Type: column.DataType(), Nullable: true})
 	return array.NewRecord(arrow.NewSchema(fields, nil), append(slices.Clone(rec.Columns()), column), rec.NumRows())
-}
-
-// record returns the distinct texts as a record of one column.
-func (t *texts) record(name string) arrow.Record {
-	b := array.NewStringBuilder(memory.DefaultAllocator)
-	defer b.Release()
-	b.AppendValues(t.all, nil)
-	column := b.NewArray()
-	defer column.Release()
-	return array.NewRecord(arrow.NewSchema([]arrow.Field{textField(name)}, nil), []arrow.Array{column}, int64(len(t.all)))
 }
 
 // digest returns the digest of a record that answers a question of this store.

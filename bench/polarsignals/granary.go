@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 
 	"github.com/apache/arrow/go/v14/arrow"
+	"github.com/apache/arrow/go/v14/arrow/array"
+	"github.com/apache/arrow/go/v14/arrow/memory"
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/profile"
-	codec "github.com/granarydb/granary/profile/pprof"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -222,7 +225,7 @@ func (g *granary) rowsOf(groups *columnstore.Groups) (arrow.Record, error) {
 	if g.ids {
 		return groups.Record(columnstore.RecordOptions{})
 	}
-	locations, err := whole(groups, 0)
+	locations, err := whole(&groups.Columns[0])
 	if err != nil {
 		return nil, err
 	}
@@ -240,31 +243,18 @@ func (g *granary) rowsOf(groups *columnstore.Groups) (arrow.Record, error) {
 
 // mappingFiles returns the distinct files of the binaries in stacks.
 func mappingFiles(stacks *columnstore.GroupColumn) (arrow.Record, error) {
-	var seen []bool
-	var elements []uint32
-	var record []byte
-	decoder, decoded := codec.NewRecordDecoder(), codec.LocationRecord{}
-	var files texts
-	for _, code := range stacks.Codes {
-		elements = stacks.Lists.List(elements[:0], code)
-		for _, element := range elements {
-			for int(element) >= len(seen) {
-				seen = append(seen, make([]bool, max(1024, len(seen)))...)
-			}
-			if seen[element] {
-				continue
-			}
-			seen[element] = true
-			if err := decoder.Decode(&decoded, stacks.Lists.ReadRecord(&record, element)); err != nil {
-				return nil, err
-			}
-			file := ""
-			if decoded.Mapping != nil {
-				file = decoded.Mapping.File
-			}
-			files.add(file)
-			files.codes = files.codes[:0]
-		}
+	binaries, err := profile.Binaries(stacks)
+	if err != nil {
+		return nil, err
 	}
-	return files.record("mapping_file"), nil
+	files := map[string]bool{}
+	for _, b := range binaries {
+		files[b.File] = true
+	}
+	b := array.NewStringBuilder(memory.DefaultAllocator)
+	defer b.Release()
+	b.AppendValues(slices.Sorted(maps.Keys(files)), nil)
+	column := b.NewArray()
+	defer column.Release()
+	return array.NewRecord(arrow.NewSchema([]arrow.Field{textField("mapping_file")}, nil), []arrow.Array{column}, int64(column.Len())), nil
 }

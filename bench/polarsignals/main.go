@@ -42,11 +42,14 @@ func main() {
 	flag.StringVar(&o.python, "python", "", "a folder for the Python environment, made if it is missing; the default is in the user's cache")
 	flag.BoolVar(&o.json, "json", false, "print one JSON report instead of tables")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := o.run(ctx); err != nil {
+	ctx, stop := context.Background(), func() {}
+	if os.Getenv(child) == "" { // a process for one engine ends at once
+		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	}
+	err := o.run(ctx)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "polarsignals:", err)
-		stop()
 		if errors.Is(err, errUsage) {
 			os.Exit(2)
 		}
