@@ -115,6 +115,7 @@ func (p *page) write(rows []row) error {
 	p.stores("Stores of profiles", "peers", &p.all.Peers, "A fleet of a million rows, in memory where a store has no other place.")
 	p.growth()
 	p.stores("Stores of profiles in directories", "durable", &p.all.Durable, "A million rows, with a log and with files.")
+	p.public()
 	if err := p.intervals(); err != nil {
 		return err
 	}
