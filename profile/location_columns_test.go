@@ -12,7 +12,7 @@ import (
 )
 
 // drawShared draws texts within a record, with a code for each distinct text.
-func drawShared(t *rapid.T, record []byte, codes map[string]uint32) (texts []codec.SharedText) {
+func drawShared(t *rapid.T, record []byte, codes map[string]uint32) (texts []codec.RecordText) {
 	for at := 0; at < len(record); {
 		start := rapid.IntRange(at, len(record)).Draw(t, "start")
 		end := rapid.IntRange(start, len(record)).Draw(t, "end")
@@ -21,7 +21,7 @@ func drawShared(t *rapid.T, record []byte, codes map[string]uint32) (texts []cod
 			if codes[text] == 0 {
 				codes[text] = uint32(len(codes) + 1)
 			}
-			texts = append(texts, codec.SharedText{Start: uint32(start), End: uint32(end), Code: codes[text]})
+			texts = append(texts, codec.RecordText{Start: uint32(start), End: uint32(end), Code: codes[text]})
 		}
 		at = end + 1
 	}

@@ -53,17 +53,17 @@ func NewStackTable(column *columnstore.GroupColumn) (*StackTable, error) {
 	return t, nil
 }
 
-// Binary is a binary that a location is in.
-type Binary struct{ File, BuildID string }
+// MappedFile is a binary that a location is in.
+type MappedFile struct{ File, BuildID string }
 
-// Binaries returns the distinct binaries of the locations in a column of Groups with lists, in the order of their first
+// MappedFiles returns the distinct binaries of the locations in a column of Groups with lists, in the order of their first
 // locations. Locations without a binary have an empty one. It skips the lines of locations; costs and errors are
 // otherwise as for NewStackTable.
-func Binaries(column *columnstore.GroupColumn) ([]Binary, error) {
+func MappedFiles(column *columnstore.GroupColumn) ([]MappedFile, error) {
 	if err := checkLists(column); err != nil {
 		return nil, err
 	}
-	var found []Binary
+	var found []MappedFile
 	var columns codec.LocationColumns
 	seen := binarySet{all: map[uint64]struct{}{}}
 	stacks, locations := codeIndex{}, codeIndex{}
@@ -86,7 +86,7 @@ func Binaries(column *columnstore.GroupColumn) ([]Binary, error) {
 				return nil, err
 			}
 			if seen.add(file, build) {
-				found = append(found, Binary{columns.Texts[file], columns.Texts[build]})
+				found = append(found, MappedFile{columns.Texts[file], columns.Texts[build]})
 			}
 		}
 	}

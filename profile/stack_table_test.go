@@ -71,7 +71,7 @@ func checkStackTable(t *testing.T, db *DB, distinct int) {
 		t.Fatalf("%d stacks of %d groups, want %d of %d", len(table.Ends)-1, len(table.Groups), distinct, len(column.Codes))
 	}
 	c := &table.Locations
-	var binaries []Binary
+	var binaries []MappedFile
 	for i, code := range column.Codes {
 		var want, got []Location
 		for _, element := range column.Lists.List(nil, code) {
@@ -87,7 +87,7 @@ func checkStackTable(t *testing.T, db *DB, distinct int) {
 			l := Location{Mapping: c.Texts[c.Files[at]], BuildID: c.Texts[c.BuildIDs[at]], Address: c.Addresses[at]}
 			l.Frames = []Frame{{Function: c.Texts[c.Functions[k]], File: c.Texts[c.SourceFiles[k]], Line: c.Lines[k], Mapping: l.Mapping}}
 			got = append(got, l)
-			if b := (Binary{l.Mapping, l.BuildID}); !slices.Contains(binaries, b) {
+			if b := (MappedFile{l.Mapping, l.BuildID}); !slices.Contains(binaries, b) {
 				binaries = append(binaries, b)
 			}
 		}
@@ -95,13 +95,13 @@ func checkStackTable(t *testing.T, db *DB, distinct int) {
 			t.Fatalf("group %d is %v, want %v", i, got, want)
 		}
 	}
-	found, err := Binaries(column)
+	found, err := MappedFiles(column)
 	if err != nil || !slices.Equal(found, binaries) {
 		t.Fatalf("binaries are %v, %v, want %v", found, err, binaries)
 	}
 	for name, f := range map[string]func(*columnstore.GroupColumn) error{
 		"NewStackTable": func(c *columnstore.GroupColumn) error { _, err := NewStackTable(c); return err },
-		"Binaries":      func(c *columnstore.GroupColumn) error { _, err := Binaries(c); return err },
+		"MappedFiles":   func(c *columnstore.GroupColumn) error { _, err := MappedFiles(c); return err },
 	} {
 		if err := f(groups.Column(ColumnTimestamp)); !errors.Is(err, columnstore.ErrQuery) {
 			t.Errorf("%s of times: %v", name, err)

@@ -243,7 +243,7 @@ func (g *granary) rowsOf(groups *columnstore.Groups) (arrow.Record, error) {
 
 // mappingFiles returns the distinct files of the binaries in stacks.
 func mappingFiles(stacks *columnstore.GroupColumn) (arrow.Record, error) {
-	binaries, err := profile.Binaries(stacks)
+	binaries, err := profile.MappedFiles(stacks)
 	if err != nil {
 		return nil, err
 	}

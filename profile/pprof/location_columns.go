@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// SharedText is a text that records share, record[Start:End], with a code. It is the type of dict.SharedText.
-type SharedText = struct{ Start, End, Code uint32 }
+// RecordText is a text that records share, record[Start:End], with a code. It is the type of dict.SharedText.
+type RecordText = struct{ Start, End, Code uint32 }
 
 // LocationColumns is locations as columns, with each distinct text once. It is the form for answers with many locations:
 // a location costs a few numbers, and no text of its own. The zero LocationColumns is empty and ready to use. It is not
@@ -38,7 +38,7 @@ type sharedPlace struct{ start, length, index uint32 }
 // without them the location is the same, and costs more. An empty record is a location without symbols. The record is
 // not kept. The error wraps ErrLocation, and then nothing was appended. A location costs about 100 ns, and 30 ns for
 // each line.
-func (c *LocationColumns) Append(record []byte, texts []SharedText) (int, error) {
+func (c *LocationColumns) Append(record []byte, texts []RecordText) (int, error) {
 	c.begin()
 	n, lines := len(c.Addresses), len(c.Lines)
 	r := columnsReader{record: record, texts: texts}
@@ -55,7 +55,7 @@ func (c *LocationColumns) Append(record []byte, texts []SharedText) (int, error)
 
 // Binary returns the binary of a record's location, as indexes of Texts: its file and its build id, both 0 if it has
 // none. It appends nothing to the columns. Parameters and errors are as for Append. It costs about half as much.
-func (c *LocationColumns) Binary(record []byte, texts []SharedText) (file, build uint32, err error) {
+func (c *LocationColumns) Binary(record []byte, texts []RecordText) (file, build uint32, err error) {
 	c.begin()
 	r := columnsReader{record: record, texts: texts}
 	if file, build, _ = c.read(&r, false); r.bad {
@@ -144,7 +144,7 @@ func (c *LocationColumns) index(text []byte) uint32 {
 type columnsReader struct {
 	record []byte
 	at     int
-	texts  []SharedText
+	texts  []RecordText
 	bad    bool
 }
 
