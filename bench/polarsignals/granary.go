@@ -15,6 +15,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/export"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/schema"
 )
@@ -225,10 +226,11 @@ func (g *granary) rowsOf(groups *columnstore.Groups) (arrow.Record, error) {
 	if g.ids {
 		return groups.Record(columnstore.RecordOptions{})
 	}
-	locations, err := whole(&groups.Columns[0])
+	table, err := profile.NewStackTable(&groups.Columns[0])
 	if err != nil {
 		return nil, err
 	}
+	locations := export.Stacks(table)
 	defer locations.Release()
 	stacks := groups.Columns[0]
 	groups.Columns = groups.Columns[1:]
