@@ -35,8 +35,15 @@ const (
 	columnComm        = labelPrefix + "comm"
 )
 
+// openGranary opens this store, in memory without a folder. A directory has a budget, because without one rows in
+// files have a cache of 256 MiB, which does not hold the dictionaries of random stacks: each question would read
+// all of them.
 func openGranary(dir string) (*granary, error) {
-	store, err := columnstore.Open(columnstore.Options{Dir: dir, PastLimit: -1, FutureLimit: -1, CloseWithin: 1 << 62})
+	opts := columnstore.Options{Dir: dir, PastLimit: -1, FutureLimit: -1, CloseWithin: 1 << 62}
+	if dir != "" {
+		opts.MemoryBudget = 16 << 30
+	}
+	store, err := columnstore.Open(opts)
 	if err != nil {
 		return nil, err
 	}

@@ -28,8 +28,11 @@ type LocationColumns struct {
 	StartLines, Lines                   []int64
 
 	known  map[string]uint32
-	shared []sharedPlace // by code
+	recent [1 << recentBits]uint32 // indexes of texts that were asked for, by a hash: most texts are the same few thousand
+	shared []sharedPlace           // by code
 }
+
+const recentBits = 11
 
 // sharedPlace is the last text that was found in a shared one: where it begins, its length, and its index plus 1.
 type sharedPlace struct{ start, length, index uint32 }
@@ -126,8 +129,31 @@ func (c *LocationColumns) text(r *columnsReader) uint32 {
 	return place.index - 1
 }
 
-// index returns the index of a text in Texts.
+// index returns the index in Texts of a text that is not empty.
 func (c *LocationColumns) index(text []byte) uint32 {
+	recent := &c.recent[recentHash(text)]
+	if c.Texts[*recent] != string(text) {
+		*recent = c.find(text)
+	}
+	return *recent
+}
+
+// recentHash hashes a text's length, and its ends of eight bytes each.
+func recentHash(text []byte) uint64 {
+	var first, last uint64
+	if n := len(text); n >= 8 {
+		first, last = binary.LittleEndian.Uint64(text), binary.LittleEndian.Uint64(text[n-8:])
+	} else {
+		for _, b := range text {
+			first = first<<8 | uint64(b)
+		}
+	}
+	const odd = 0x9e3779b97f4a7c15
+	return ((first*odd^last)*odd + uint64(len(text))) * odd >> (64 - recentBits)
+}
+
+// find is index by the map.
+func (c *LocationColumns) find(text []byte) uint32 {
 	at, known := c.known[string(text)]
 	if !known {
 		s := mended(string(text))
