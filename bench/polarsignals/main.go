@@ -35,7 +35,7 @@ var errUsage = errors.New("usage")
 func main() {
 	var o options
 	flag.Usage = usage
-	flag.IntVar(&o.rows, "rows", 1_000_000, "rows of each set; at most some GB of memory a million with random stacks")
+	flag.IntVar(&o.rows, "rows", 1_000_000, "rows of each set; with random stacks some engines hold 15 KB of memory a row")
 	flag.StringVar(&o.set, "set", "all", "sets: random, real, mixed, with commas between, or all")
 	flag.StringVar(&o.engines, "engines", "all", "engines, with commas between, or all: "+strings.Join(engineNames(), ", "))
 	flag.IntVar(&o.repeat, "repeat", 3, "answers to a question after the first, whose median counts; one if the first takes more than 2 s")
@@ -62,7 +62,7 @@ func usage() {
 
     go run ./polarsignals -rows 100000 -set random     a first table, in some minutes
     go run ./polarsignals -engines oracle,granary      this store alone, checked; needs no Python
-    go run ./polarsignals -json                        all, an hour
+    go run ./polarsignals -rows 100000 -json           all sets and engines, half an hour
 
 A row has labels, a value, a time and a stack of whole locations. The questions:
 
