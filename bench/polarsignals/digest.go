@@ -17,11 +17,16 @@ func withColumn(rec arrow.Record, name string, column arrow.Array) arrow.Record 
 	return array.NewRecord(arrow.NewSchema(fields, nil), append(slices.Clone(rec.Columns()), column), rec.NumRows())
 }
 
-// digest returns the digest of a record that answers a question of this store.
-func (q *question) digest(rec arrow.Record) string {
+// digest returns the digest of the records that answer a question of this store.
+func (q *question) digest(found []arrow.Record) string {
 	if q.rows {
-		return rowsOfRecord(rec)
+		var d rowsDigest
+		for _, rec := range found {
+			rowsOfRecord(&d, rec)
+		}
+		return d.String()
 	}
+	rec := found[0]
 	var lines []string
 	columns := q.columns(rec)
 	for i := range int(rec.NumRows()) {
@@ -87,22 +92,22 @@ func textsOf(column arrow.Array) func(i int) string {
 	}
 }
 
-// rowsOfRecord returns the digest of rows with whole locations.
-func rowsOfRecord(rec arrow.Record) string {
+// rowsOfRecord counts rows with whole locations.
+func rowsOfRecord(d *rowsDigest, rec arrow.Record) {
 	named := func(name string) arrow.Array { return rec.Column(rec.Schema().FieldIndices(name)[0]) }
 	times, periods, values := named(profile.ColumnTimestamp).(*array.Int64), named(profile.ColumnPeriod).(*array.Int64), named("sum").(*array.Int64)
 	comms := textsOf(named(columnComm))
-	stacks := newStackReader(named("locations").(*array.Dictionary))
+	stacks := newStackReader(d, named("locations").(*array.Dictionary))
 	for i := range int(rec.NumRows()) {
-		stacks.digest.row(times.Value(i), values.Value(i), periods.Value(i), comms(i))
+		d.row(times.Value(i), values.Value(i), periods.Value(i), comms(i))
 		stacks.stack(times.Value(i), stacks.rows.GetValueIndex(i))
 	}
-	return stacks.String()
+	stacks.countTexts()
 }
 
 // stackReader reads the locations of rows, and counts its texts by their codes.
 type stackReader struct {
-	digest                             rowsDigest
+	digest                             *rowsDigest
 	rows, members                      *array.Dictionary
 	stacks, lines                      *array.List
 	addresses                          *array.Uint64
@@ -130,8 +135,8 @@ func (t *countedTexts) count(i int) int {
 	return t.all.ValueLen(at)
 }
 
-func newStackReader(rows *array.Dictionary) *stackReader {
-	r := &stackReader{rows: rows, stacks: rows.Dictionary().(*array.List)}
+func newStackReader(d *rowsDigest, rows *array.Dictionary) *stackReader {
+	r := &stackReader{digest: d, rows: rows, stacks: rows.Dictionary().(*array.List)}
 	r.members = r.stacks.ListValues().(*array.Dictionary)
 	location := r.members.Dictionary().(*array.Struct)
 	r.addresses, r.lines = location.Field(0).(*array.Uint64), location.Field(3).(*array.List)
@@ -159,7 +164,8 @@ func (r *stackReader) stack(time int64, stack int) {
 	}
 }
 
-func (r *stackReader) String() string {
+// countTexts counts the texts of all rows.
+func (r *stackReader) countTexts() {
 	for column, t := range map[int]*countedTexts{
 		textMapping: r.mappings, textBuildID: r.builds, textFunction: r.functions, textSystemName: r.systemNames, textFile: r.fileColumn,
 	} {
@@ -169,5 +175,4 @@ func (r *stackReader) String() string {
 			}
 		}
 	}
-	return r.digest.String()
 }

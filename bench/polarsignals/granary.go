@@ -157,8 +157,7 @@ func (q *question) where() columnstore.Expr {
 	return columnstore.And(all...)
 }
 
-// options returns the aggregation that answers a question. Rows are groups of one row, because no two rows
-// have one time.
+// options returns the aggregation that answers a question without rows.
 func (g *granary) options(q *question, snap *columnstore.Snapshot) (o columnstore.AggregateOptions, err error) {
 	o = columnstore.AggregateOptions{Where: q.where(), NoCounts: true}
 	switch q.name {
@@ -178,9 +177,6 @@ func (g *granary) options(q *question, snap *columnstore.Snapshot) (o columnstor
 		o.By = []string{
 			columnProducer, profile.ColumnSampleType, profile.ColumnSampleUnit, profile.ColumnPeriodType, profile.ColumnPeriodUnit, columnTemporality,
 		}
-	default:
-		o.By = []string{profile.ColumnStacktrace, profile.ColumnTimestamp, profile.ColumnPeriod, columnComm}
-		o.Sum, o.NoCounts = profile.ColumnValue, false
 	}
 	return o, err
 }
@@ -198,9 +194,13 @@ func (g *granary) labelColumns(snap *columnstore.Snapshot) (columns []string, er
 	return columns, err
 }
 
-// ask answers a question with a record, which the caller releases.
-func (g *granary) ask(q *question) (rec arrow.Record, err error) {
+// ask answers a question with records, which the caller releases.
+func (g *granary) ask(q *question) (found []arrow.Record, err error) {
 	err = g.store.View(context.Background(), func(snap *columnstore.Snapshot) error {
+		if q.rows {
+			found, err = g.rowsOf(q, snap)
+			return err
+		}
 		o, err := g.options(q, snap)
 		if err != nil {
 			return err
@@ -209,29 +209,46 @@ func (g *granary) ask(q *question) (rec arrow.Record, err error) {
 		if err != nil {
 			return err
 		}
-		switch {
-		case q.name == "Q8":
+		var rec arrow.Record
+		if q.name == "Q8" {
 			rec, err = mappingFiles(&groups.Columns[0])
-		case q.rows:
-			rec, err = g.rowsOf(groups)
-		default:
+		} else {
 			rec, err = groups.Record(columnstore.RecordOptions{})
 		}
+		found = []arrow.Record{rec}
 		return err
 	})
-	return rec, err
+	return found, err
 }
 
-// rowsOf returns groups of one row as rows.
-func (g *granary) rowsOf(groups *columnstore.Groups) (arrow.Record, error) {
+// rowsOf returns the rows of a question, with whole locations or with their ids. A scan has ids alone. Whole locations
+// need codes of stacks, which only an aggregation returns: its groups are rows, because no two rows have one time.
+func (g *granary) rowsOf(q *question, snap *columnstore.Snapshot) (found []arrow.Record, err error) {
+	columns := []string{profile.ColumnStacktrace, profile.ColumnTimestamp, profile.ColumnPeriod, columnComm}
+	if g.ids {
+		o := columnstore.ScanOptions{Columns: append(columns, profile.ColumnValue), Where: q.where()}
+		for rec, err := range g.table.Scan(context.Background(), snap, o) {
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, rec)
+		}
+		return found, nil
+	}
+	groups, err := g.table.Aggregate(context.Background(), snap, columnstore.AggregateOptions{By: columns, Sum: profile.ColumnValue, Where: q.where()})
+	if err != nil {
+		return nil, err
+	}
+	rec, err := wholeRows(groups)
+	return []arrow.Record{rec}, err
+}
+
+// wholeRows returns groups of one row as rows with whole locations.
+func wholeRows(groups *columnstore.Groups) (arrow.Record, error) {
 	for _, n := range groups.Counts {
 		if n != 1 {
 			return nil, fmt.Errorf("%d rows are in one group", n)
 		}
-	}
-	groups.Counts = nil
-	if g.ids {
-		return groups.Record(columnstore.RecordOptions{})
 	}
 	table, err := profile.NewStackTable(&groups.Columns[0])
 	if err != nil {
@@ -239,10 +256,8 @@ func (g *granary) rowsOf(groups *columnstore.Groups) (arrow.Record, error) {
 	}
 	locations := export.Stacks(table)
 	defer locations.Release()
-	stacks := groups.Columns[0]
-	groups.Columns = groups.Columns[1:]
+	groups.Columns, groups.Counts = groups.Columns[1:], nil
 	rest, err := groups.Record(columnstore.RecordOptions{})
-	groups.Columns = append([]columnstore.GroupColumn{stacks}, groups.Columns...)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/apache/arrow/go/v14/arrow"
+
 	"github.com/granarydb/granary/bench/measure"
 	"github.com/granarydb/granary/bench/results"
 )
@@ -203,22 +205,26 @@ func (g *granary) again(s *source, r *result, dir string) (*granary, error) {
 // timed measures a question.
 func (g *granary) timed(q *question, repeat int) *answer {
 	return timed(repeat, func() (func() string, error) {
-		rec, err := g.ask(q)
+		found, err := g.ask(q)
 		if err != nil {
 			return nil, err
 		}
 		return func() string {
-			defer rec.Release()
+			defer release(found)
 			if g.ids {
 				return ""
 			}
-			return q.digest(rec)
+			return q.digest(found)
 		}, nil
 	}, func() error {
-		rec, err := g.ask(q)
-		if err == nil {
-			rec.Release()
-		}
+		found, err := g.ask(q)
+		release(found)
 		return err
 	})
+}
+
+func release(records []arrow.Record) {
+	for _, rec := range records {
+		rec.Release()
+	}
 }
