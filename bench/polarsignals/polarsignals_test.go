@@ -9,7 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow/go/v14/arrow/array"
 	"go.uber.org/goleak"
+
+	"github.com/granarydb/granary/profile"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -128,6 +131,47 @@ func TestGranary_AsOracle(t *testing.T) {
 			of.Engines = append(of.Engines, byHand)
 			checkAll(t, &of)
 		})
+	}
+}
+
+// Rows with the ids of locations are as many as whole ones, with the same times and as many locations.
+func TestGranary_IDs(t *testing.T) {
+	s := open(t, "random", 2000)
+	g, err := openGranary("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.store.Close()
+	if err := s.each((&inserter{g: g}).insert); err != nil {
+		t.Fatal(err)
+	}
+	var want, got rowsDigest
+	for _, of := range []struct {
+		ids    bool
+		digest *rowsDigest
+	}{{false, &want}, {true, &got}} {
+		g.ids = of.ids
+		found, err := g.ask(&questions[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rec := range found {
+			times := rec.Column(rec.Schema().FieldIndices(profile.ColumnTimestamp)[0]).(*array.Int64)
+			column := "locations"
+			if of.ids {
+				column = profile.ColumnStacktrace
+			}
+			stacks := rec.Column(rec.Schema().FieldIndices(column)[0]).(*array.Dictionary)
+			for i := range int(rec.NumRows()) {
+				from, to := stacks.Dictionary().(*array.List).ValueOffsets(stacks.GetValueIndex(i))
+				of.digest.row(times.Value(i), 1, 1, "")
+				of.digest.links += uint64(times.Value(i) * (to - from))
+			}
+		}
+		release(found)
+	}
+	if got.String() != want.String() || want.rows != 1001 {
+		t.Errorf("%s, want %s", &got, &want)
 	}
 }
 
