@@ -11,21 +11,20 @@ const module = "github.com/granarydb/granary/bench"
 
 // below has the packages of this module that each package may import: imports run down.
 var below = map[string][]string{
-	"":             {"targets", "workloads", "peers", "results"},
-	"compare":      {"targets", "results"},
-	"targets":      {"workloads", "peers", "replay", "fleet", "measure", "results"},
-	"workloads":    {"peers", "replay", "fleet", "measure", "results"},
-	"peers":        {"replay", "fleet", "measure", "results"},
-	"replay":       {"fleet"},
-	"fleet":        {},
-	"measure":      {"results"},
-	"serve":        {"fleet", "results"},
-	"fleetdir":     {"fleet"},
-	"partials":     {"measure", "pictures", "results"},
-	"polarsignals": {"replay", "measure", "results"},
-	"report":       {"targets", "pictures", "results", "trees/postgres"},
-	"pictures":     {},
-	"results":      {},
+	"":          {"targets", "workloads", "peers", "results"},
+	"compare":   {"targets", "results"},
+	"targets":   {"workloads", "peers", "replay", "fleet", "measure", "results"},
+	"workloads": {"peers", "replay", "fleet", "measure", "results"},
+	"peers":     {"replay", "fleet", "measure", "results"},
+	"replay":    {"fleet"},
+	"fleet":     {},
+	"measure":   {"results"},
+	"serve":     {"fleet", "results"},
+	"fleetdir":  {"fleet"},
+	"partials":  {"measure", "pictures", "results"},
+	"report":    {"targets", "pictures", "results", "trees/postgres"},
+	"pictures":  {},
+	"results":   {},
 
 	"trees": {
 		"workloads", "measure", "results", "trees/sht", "trees/query", "trees/block", "trees/rectangles", "trees/postgres",
@@ -33,6 +32,8 @@ var below = map[string][]string{
 	"trees/sht":   {"trees/query", "trees/block"},
 	"trees/query": {"trees/block"},
 	"trees/block": {},
+
+	"polarsignals": {"replay", "measure", "results"},
 
 	"trees/rectangles": {"trees/query", "trees/block", "measure"},
 	"trees/postgres":   {"trees/block"},
