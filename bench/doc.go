@@ -15,6 +15,7 @@
 //	go run ./trees
 //	go run ./partials
 //	go run ./serve
+//	go run ./polarsignals
 //	go run ./report
 //	go run ./track
 //

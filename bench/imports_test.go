@@ -34,6 +34,8 @@ var below = map[string][]string{
 	"trees/query": {"trees/block"},
 	"trees/block": {},
 
+	"polarsignals": {"replay", "measure", "results"},
+
 	"trees/rectangles": {"trees/query", "trees/block", "measure"},
 	"trees/postgres":   {"trees/block"},
 }

@@ -19,6 +19,8 @@
 //	  +-> DB.Profiles -> times and totals of profiles
 //	  +-> DB.Profile  -> a pprof profile
 //
+// NewStackTable and MappedFiles read the locations of any aggregation of the table, as columns.
+//
 // Stacks are codes and sums. A location's record is decoded when its first frame is read, once per
 // answer. A pattern is matched once for each distinct name.
 //

@@ -3,6 +3,7 @@
 //
 //	go run ./report -keep DIR         measures everything, and writes ../BENCHMARKS.md; skips the reports that DIR has
 //	go run ./report -papers           measures the experiments of the papers, in under 40 minutes, and writes only that part of ../BENCHMARKS.md
+//	go run ./report -public           measures the public benchmark beside other engines, in half an hour, and writes only that part; needs Python
 //	go run ./report -json -keep DIR   measures and prints only the targets and their peers; with the page's DIR, report/full.json
 //	go run ./report -json -against report/full.json    compares them with the page's
 //	go run ./report -quick -json      prints the targets and their peers at a small size

@@ -15,6 +15,7 @@ import (
 type options struct {
 	quick, json   bool
 	papers        bool
+	public        bool
 	rounds        int
 	keep, against string
 	out, pictures string
@@ -26,6 +27,7 @@ func main() {
 	flag.BoolVar(&o.json, "json", false, "print the targets as JSON, and write no page")
 	flag.StringVar(&o.keep, "keep", "", "keep the reports in a `folder`, and do not measure again what is there")
 	flag.BoolVar(&o.papers, "papers", false, "measure what the papers measure, and write that part of the page alone")
+	flag.BoolVar(&o.public, "public", false, "measure the public benchmark, and write that part of the page alone")
 	flag.IntVar(&o.rounds, "rounds", 3, "with -quick: measure what varies in so many `rounds`, and print the medians")
 	flag.StringVar(&o.against, "against", "", "with -json: a `file` with an older list; a ratio that fell by more than a fifth is measured again, and is an error in the end; without -quick so is one that rose")
 	flag.StringVar(&o.out, "out", "../BENCHMARKS.md", "the page to write")
@@ -51,8 +53,8 @@ func (o *options) run(ctx context.Context) (err error) {
 		return fmt.Errorf("%w: unknown argument %q", errUsage, flag.Arg(0))
 	case o.quick && !o.json:
 		return fmt.Errorf("%w: -quick is for -json: the page has figures of the full size", errUsage)
-	case o.papers && o.json:
-		return fmt.Errorf("%w: -papers writes a part of the page", errUsage)
+	case (o.papers || o.public) && o.json:
+		return fmt.Errorf("%w: -papers and -public write a part of the page", errUsage)
 	case o.quick && o.rounds < 1:
 		return fmt.Errorf("%w: %d rounds", errUsage, o.rounds)
 	case o.against != "" && !o.json:
@@ -70,6 +72,9 @@ func (o *options) run(ctx context.Context) (err error) {
 	}
 	if o.papers {
 		return o.part(ctx, m)
+	}
+	if o.public {
+		return o.publicPart(ctx, m)
 	}
 	if o.json {
 		return o.targets(ctx, m)

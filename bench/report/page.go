@@ -17,6 +17,7 @@ type page struct {
 	all  *reports
 	runs []run
 	said map[string]bool // lines written by say
+	part bool            // only a part of the page is written, which says when it was measured
 }
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
@@ -100,14 +101,19 @@ func commit() string {
 	return strings.TrimSpace(string(out))
 }
 
-func (p *page) write(rows []row) error {
+// measured says when, and at which commits, the reports were measured.
+func (p *page) measured() string {
 	var from []string
 	for _, commit := range slices.Sorted(maps.Keys(p.all.from)) {
 		from = append(from, "on "+p.all.from[commit]+" at commit "+commit)
 	}
+	return strings.Join(from, ", and ")
+}
+
+func (p *page) write(rows []row) error {
 	p.line("# Benchmarks")
 	p.line("")
-	p.line("Written by `cd bench && GOWORK=off go run ./report` on %s. Measured %s.", p.all.Targets.Machine, strings.Join(from, ", and "))
+	p.line("Written by `cd bench && GOWORK=off go run ./report` on %s. Measured %s.", p.all.Targets.Machine, p.measured())
 	p.line("Each section begins with its commands, to be run in folder `bench` with GOWORK=off. Figures are medians, times are CPU times with all")
 	p.line("goroutines and collections unless a line says wall. A ratio relates figures of one machine on one day: ×3 stands for three times as")
 	p.line("fast, or as small; below ×1 the peer is ahead. [Decision 0040](docs/decisions/0040-answers-as-arrow.md) says why targets are missed.")
@@ -115,6 +121,7 @@ func (p *page) write(rows []row) error {
 	p.stores("Stores of profiles", "peers", &p.all.Peers, "A fleet of a million rows, in memory where a store has no other place.")
 	p.growth()
 	p.stores("Stores of profiles in directories", "durable", &p.all.Durable, "A million rows, with a log and with files.")
+	p.public()
 	if err := p.intervals(); err != nil {
 		return err
 	}

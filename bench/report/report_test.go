@@ -57,6 +57,11 @@ func made(t *testing.T) *reports {
 	all.Durable = all.Peers
 	decode(`{"sets": `+text(t, sets)+`}`, &all.Trees)
 	all.Papers = madePapers()
+	decode(`{"rows": 1000, "keys": {"peak_memory_mb": "the most"}, "skipped": {"real": "no data"}, "sets": [{"set": "random", "engines": [
+		{"engine": "granary", "load_cpu_us_per_row": 60, "answers": {"Q0": {"cpu_ms": 30, "cold_cpu_ms": 50}, "Q1": {"cpu_ms": 4, "cold_cpu_ms": 5}, "Q0 ids": {"cpu_ms": 2, "cold_cpu_ms": 3}}},
+		{"engine": "duckdb-memory", "version": "2.0", "answers": {"Q0": {"cpu_ms": 10, "cold_cpu_ms": 20}, "Q1": {"cpu_ms": 8, "cold_cpu_ms": 9}, "Q2": {"error": "no memory"}}},
+		{"engine": "arrow-by-hand", "answers": {"Q0": {"cpu_ms": 3, "cold_cpu_ms": 3}}},
+		{"engine": "polars", "skipped": "no Python"}]}]}`, &all.Public)
 	return all
 }
 
@@ -125,6 +130,48 @@ func TestRun_Papers(t *testing.T) {
 	}
 	if strings.Contains(page, "\nold\n") || strings.Contains(page, "NaN") || strings.Contains(page, "Inf") {
 		t.Errorf("the page has what it must not have\n%s", page)
+	}
+}
+
+// The part of the page about the public benchmark is written before the next part, in place of the one there. It has the
+// least figure in bold, and where this store is behind.
+func TestRun_Public(t *testing.T) {
+	all, dir := made(t), t.TempDir()
+	for _, r := range ofPublic() {
+		keep(t, dir, r, printed(t, all)[r.name])
+	}
+	path := filepath.Join(dir, "PAGE.md")
+	o := options{public: true, keep: dir, out: path, pictures: dir}
+	if err := os.WriteFile(path, []byte("# Benchmarks\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.run(t.Context()); !errors.Is(err, errPage) {
+		t.Errorf("a page without the next part: %v", err)
+	}
+	for _, old := range []string{"", "\n## The public benchmark\n\nold\n"} {
+		if err := os.WriteFile(path, []byte("# Benchmarks\n\n## Targets\n"+old+"\n## Stores of intervals\n\nrest\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := string(data)
+		for _, text := range []string{
+			"## Targets\n\n## The public benchmark\n", "go run ./polarsignals -rows 100000 -set mixed -engines oracle,granary,granary-files,arrow-by-hand -json", "| granary | 30 (50) | **4** (5) |", "| granary, to ids | 2 (3) |",
+			"| duckdb-memory | 10 (20) | 8 (9) |  |", "- set real was skipped: no data", "polars was skipped: no Python", "duckdb-memory has no answer to Q2: no memory",
+			"behind the best other engine in Q0 ×0.333 (duckdb-memory). It is ahead of the best other engine in Q1 ×2 (duckdb-memory). It is behind Arrow by hand in Q0 ×0.1.", "`peak_memory_mb`: the most\n\n## Stores of intervals\n\nrest\n",
+		} {
+			if !strings.Contains(page, text) {
+				t.Errorf("%q is not in the page\n%s", text, page)
+			}
+		}
+		if strings.Contains(page, "\nold\n") {
+			t.Error("the old part is still there")
+		}
 	}
 }
 
@@ -421,7 +468,7 @@ func printed(t *testing.T, all *reports) map[string]string {
 	t.Helper()
 	return map[string]string{
 		"targets": text(t, all.Targets), "peers": text(t, all.Peers), "small": text(t, all.Small), "durable": text(t, all.Durable),
-		"trees": text(t, all.Trees), "papers": text(t, all.Papers), "partials": "| a | table |", "frostdb": text(t, all.Peers), "esht": text(t, all.Trees),
+		"trees": text(t, all.Trees), "papers": text(t, all.Papers), "partials": "| a | table |", "public": text(t, all.Public), "frostdb": text(t, all.Peers), "esht": text(t, all.Trees),
 	}
 }
 
@@ -499,7 +546,7 @@ func TestRun_Kept(t *testing.T) {
 }
 
 func TestRun_Usage(t *testing.T) {
-	for _, o := range []options{{quick: true}, {quick: true, json: true}, {against: "a.json"}, {quick: true, against: "a.json"}, {quick: true, json: true, rounds: 1, keep: t.TempDir()}, {papers: true, json: true}} {
+	for _, o := range []options{{quick: true}, {quick: true, json: true}, {against: "a.json"}, {quick: true, against: "a.json"}, {quick: true, json: true, rounds: 1, keep: t.TempDir()}, {papers: true, json: true}, {public: true, json: true}} {
 		if err := o.run(t.Context()); err == nil || !strings.Contains(err.Error(), errUsage.Error()) {
 			t.Errorf("%+v: %v", o, err)
 		}

@@ -111,6 +111,7 @@ func full() []run {
 		r.args = append(r.args, "-sets", set)
 		others = append(others, r)
 	}
+	others = append(others, ofPublic()...)
 	others = append(others, ofPapers()...)
 	var runs []run
 	for n := range pageRounds {
@@ -151,6 +152,7 @@ type reports struct {
 	// the figures of profile stores in a directory. Agree has few rows, to compare answers.
 	Peers, Small, Durable, Agree comparison
 	Trees, Papers                intervals
+	Public                       public
 	Partials                     string // a table
 
 	parts  map[string]targets.Report // the reports whose medians are Targets, by part
@@ -255,6 +257,8 @@ func (all *reports) add(r run, data []byte) error {
 		return all.Trees.add(data)
 	case "papers":
 		return all.Papers.add(data)
+	case "public":
+		return all.Public.add(data)
 	case "partials":
 		all.Partials = string(data)
 		return nil

@@ -5,7 +5,8 @@
 //   - [Lists]: lists of UUIDs, each with a code; their elements have codes too, and
 //     a record beside them. Stacks are lists of locations.
 //   - [ListView]: the lists of one or several dictionaries, for reading; a [Union]
-//     makes a view of several.
+//     makes a view of several. A [ListCursor] and a [RecordReader] read many
+//     lists and records of a view.
 //
 // A code is 1 or more; the code 0 is null.
 //
