@@ -1,7 +1,9 @@
 package profile
 
 import (
+	"context"
 	"fmt"
+	"math"
 
 	"github.com/granarydb/granary/columnstore"
 	codec "github.com/granarydb/granary/profile/pprof"
@@ -20,17 +22,23 @@ type StackTable struct {
 	Locations codec.LocationColumns
 }
 
-// NewStackTable returns the stacks of a column of Groups with lists, ColumnStacktrace for profiles. It costs about 10 ns
-// a group, and for each distinct stack 10 ns a location, and what LocationColumns.Append says for each distinct location.
-// The errors are columnstore.ErrQuery for a column without lists, and ErrLocation.
-func NewStackTable(column *columnstore.GroupColumn) (*StackTable, error) {
+// NewStackTable returns the stacks of a column of Groups with lists, ColumnStacktrace for profiles. maxBytes bounds the
+// bytes of the table; 0 or less means no bound. It costs about 10 ns a group, and for each distinct stack 10 ns a location,
+// and what LocationColumns.Append says for each distinct location. The errors are columnstore.ErrQuery for a column without
+// lists, columnstore.ErrQueryMemory, ErrLocation and ctx.Err().
+func NewStackTable(ctx context.Context, column *columnstore.GroupColumn, maxBytes int64) (*StackTable, error) {
 	t := &StackTable{Ends: []int32{0}}
 	if err := checkLists(column); err != nil {
 		return nil, err
 	}
 	stacks, locations := codeIndex{}, codeIndex{}
 	reader, cursor := column.Lists.RecordReader(), column.Lists.Cursor()
-	for _, code := range column.Codes {
+	for i, code := range column.Codes {
+		if i%stacksAtOnce == 0 {
+			if err := t.check(ctx, maxBytes); err != nil {
+				return nil, err
+			}
+		}
 		stack, known := stacks.find(code)
 		if !known {
 			*stack = uint32(len(t.Ends))
@@ -50,7 +58,20 @@ func NewStackTable(column *columnstore.GroupColumn) (*StackTable, error) {
 		}
 		t.Groups = append(t.Groups, *stack-1)
 	}
-	return t, nil
+	return t, t.check(ctx, maxBytes)
+}
+
+// stacksAtOnce is the number of stacks between two checks of the context and of the memory.
+const stacksAtOnce = 256
+
+// check returns why the table cannot grow.
+func (t *StackTable) check(ctx context.Context, maxBytes int64) error {
+	const each = 4 // bytes of an index
+	bytes := each*int64(len(t.Groups)+len(t.Ends)+len(t.Members)) + t.Locations.Size()
+	if maxBytes > 0 && bytes > maxBytes || len(t.Members) > math.MaxInt32 {
+		return fmt.Errorf("%w: a table of %d stacks has %d bytes and %d locations in them", columnstore.ErrQueryMemory, len(t.Ends)-1, bytes, len(t.Members))
+	}
+	return ctx.Err()
 }
 
 // MappedFile is a binary that a location is in.
@@ -58,8 +79,8 @@ type MappedFile struct{ File, BuildID string }
 
 // MappedFiles returns the distinct binaries of the locations in a column of Groups with lists, in the order of their first
 // locations. Locations without a binary have an empty one. It skips the lines of locations; costs and errors are
-// otherwise as for NewStackTable.
-func MappedFiles(column *columnstore.GroupColumn) ([]MappedFile, error) {
+// otherwise as for NewStackTable without a bound, because binaries are few.
+func MappedFiles(ctx context.Context, column *columnstore.GroupColumn) ([]MappedFile, error) {
 	if err := checkLists(column); err != nil {
 		return nil, err
 	}
@@ -68,7 +89,10 @@ func MappedFiles(column *columnstore.GroupColumn) ([]MappedFile, error) {
 	seen := binarySet{all: map[uint64]struct{}{}}
 	stacks, locations := codeIndex{}, codeIndex{}
 	reader, cursor := column.Lists.RecordReader(), column.Lists.Cursor()
-	for _, code := range column.Codes {
+	for i, code := range column.Codes {
+		if i%stacksAtOnce == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		stack, known := stacks.find(code)
 		if known {
 			continue

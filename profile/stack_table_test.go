@@ -63,7 +63,7 @@ func checkStackTable(t *testing.T, db *DB, distinct int) {
 		t.Fatal(err)
 	}
 	column := groups.Column(ColumnStacktrace)
-	table, err := NewStackTable(column)
+	table, err := NewStackTable(t.Context(), column, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,16 +95,27 @@ func checkStackTable(t *testing.T, db *DB, distinct int) {
 			t.Fatalf("group %d is %v, want %v", i, got, want)
 		}
 	}
-	found, err := MappedFiles(column)
+	found, err := MappedFiles(t.Context(), column)
 	if err != nil || !slices.Equal(found, binaries) {
 		t.Fatalf("binaries are %v, %v, want %v", found, err, binaries)
 	}
-	for name, f := range map[string]func(*columnstore.GroupColumn) error{
-		"NewStackTable": func(c *columnstore.GroupColumn) error { _, err := NewStackTable(c); return err },
-		"MappedFiles":   func(c *columnstore.GroupColumn) error { _, err := MappedFiles(c); return err },
+	if _, err := NewStackTable(t.Context(), column, 200); !errors.Is(err, columnstore.ErrQueryMemory) {
+		t.Errorf("a table of 200 bytes: %v", err)
+	}
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, f := range map[string]func(context.Context, *columnstore.GroupColumn) error{
+		"NewStackTable": func(ctx context.Context, c *columnstore.GroupColumn) error {
+			_, err := NewStackTable(ctx, c, 0)
+			return err
+		},
+		"MappedFiles": func(ctx context.Context, c *columnstore.GroupColumn) error { _, err := MappedFiles(ctx, c); return err },
 	} {
-		if err := f(groups.Column(ColumnTimestamp)); !errors.Is(err, columnstore.ErrQuery) {
+		if err := f(t.Context(), groups.Column(ColumnTimestamp)); !errors.Is(err, columnstore.ErrQuery) {
 			t.Errorf("%s of times: %v", name, err)
+		}
+		if err := f(done, column); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s of a cancelled context: %v", name, err)
 		}
 	}
 }

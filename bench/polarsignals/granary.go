@@ -250,7 +250,7 @@ func wholeRows(groups *columnstore.Groups) (arrow.Record, error) {
 			return nil, fmt.Errorf("%d rows are in one group", n)
 		}
 	}
-	table, err := profile.NewStackTable(&groups.Columns[0])
+	table, err := profile.NewStackTable(context.Background(), &groups.Columns[0], 0)
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +267,7 @@ func wholeRows(groups *columnstore.Groups) (arrow.Record, error) {
 
 // mappingFiles returns the distinct files of the binaries in stacks.
 func mappingFiles(stacks *columnstore.GroupColumn) (arrow.Record, error) {
-	binaries, err := profile.MappedFiles(stacks)
+	binaries, err := profile.MappedFiles(context.Background(), stacks)
 	if err != nil {
 		return nil, err
 	}

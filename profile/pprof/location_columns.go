@@ -27,6 +27,7 @@ type LocationColumns struct {
 	Functions, SystemNames, SourceFiles []uint32
 	StartLines, Lines                   []int64
 
+	texts  int64 // bytes of Texts
 	known  map[string]uint32
 	recent [1 << recentBits]uint32 // indexes of texts that were asked for, by a hash: most texts are the same few thousand
 	shared []sharedPlace           // by code
@@ -65,6 +66,18 @@ func (c *LocationColumns) Binary(record []byte, texts []RecordText) (file, build
 		return 0, 0, fmt.Errorf("%w of %d bytes", ErrLocation, len(record))
 	}
 	return file, build, nil
+}
+
+// Bytes of a location, of a line, and of a text beside its own, in columns and maps that can be half empty.
+const (
+	columnsLocation = 2 * (8 + 4 + 4 + 4)
+	columnsLine     = 2 * (3*4 + 2*8)
+	columnsText     = 2 * (16 + 24)
+)
+
+// Size returns about the bytes of memory that the columns take.
+func (c *LocationColumns) Size() int64 {
+	return columnsLocation*int64(len(c.Addresses)) + columnsLine*int64(len(c.Lines)) + c.texts + 12*int64(len(c.shared))
 }
 
 // begin makes the zero value ready.
@@ -160,6 +173,7 @@ func (c *LocationColumns) find(text []byte) uint32 {
 		if at, known = c.known[s]; !known {
 			at = uint32(len(c.Texts))
 			c.Texts, c.known[s] = append(c.Texts, s), at
+			c.texts += int64(len(s)) + columnsText
 		}
 		c.known[string(text)] = at
 	}
