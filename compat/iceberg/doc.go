@@ -63,7 +63,8 @@
 //	L6  No file name is used twice. Files from failed attempts stay as orphans.
 //	L7  If a node has a Sealer, each of its rows is in a unit up to the node's seal in the table, or in the node's
 //	    store in a unit behind it, or in no unit: L2 holds for both tiers. Rows that a budget drops before their
-//	    commit are counted.
+//	    commit are counted. The store must make each commit durable before it is acknowledged (columnstore.SyncEach);
+//	    otherwise a kill loses the newest rows.
 //	L8  In a snapshot of a table with symbols, each stack's locations are in the tables beside it, committed
 //	    before, unless two stacks in a file have one id. A unit that is written twice can have them there twice.
 //
