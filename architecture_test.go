@@ -387,7 +387,6 @@ func TestGoroutinesHaveOwners(t *testing.T) {
 		"cmd/granary/internal/soak/soak.go":       4, // pushers, askers, measuring: the load waits at its end
 		"cmd/granary/internal/serve/view.go":      1, // what fills the store of demo --serve, which waits at its end
 		"compat/arrow18/reader.go":                1, // a scan: Release waits
-		"compat/iceberg/granary-lake/serve.go":    1, // the server of a node: the command waits at its end
 		"compat/duckdb/scan.go":                   1, // a scan: the end of its query waits
 		"compat/parca/cmd/granary-parca/serve.go": 1, // Parca's server: the command waits at its end
 	}

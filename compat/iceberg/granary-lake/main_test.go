@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -53,8 +54,12 @@ func TestUsage(t *testing.T) {
 		{"load", "--db", "x", "--from", "now-1d", "--to", "1w"},
 		{"serve", "--node", "n"},
 		{"serve", "--node", "n", "--db", "x", "--every", "0s"},
+		{"serve", "--node", "n", "--db", "x", "--sync", "often"},
 		{"serve", "--node", "n", "--db", "x", "--older-rows", "0"},
 		{"serve", "--node", "n", "--db", "x", "--address", "db-1:4040"},
+		{"serve", "--node", "n", "--db", "x", "--in-memory"},
+		{"serve", "--node", "n", "--db", "x", "--read-tokens", "none"},
+		{"load", "--db", "x", "--query-token-file", os.DevNull},
 	} {
 		if _, notes := command(t, exitUsage, args...); !strings.Contains(notes, "--help") {
 			t.Errorf("%q: %s", args, notes)
@@ -118,7 +123,7 @@ func TestServe(t *testing.T) {
 	go func() {
 		ended <- run(ctx, append([]string{"serve", "--node", "n", "--db", filepath.Join(dir, "db"), "--listen", "127.0.0.1:0", "--every", "50ms", "--seal-after", "0s", "--grace", "0s"}, catalog...), io.Discard, &notes)
 	}()
-	url := await(t, notes.String, `node n at (http://\S+)`)
+	url := await(t, notes.String, `msg=listening url=(http://\S+)`)
 	push := func(ago time.Duration, functions map[string]int64) {
 		t.Helper()
 		p := &pprof.Profile{TimeNanos: time.Now().Add(-ago).UnixNano(), SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}}}
@@ -139,7 +144,7 @@ func TestServe(t *testing.T) {
 	push(time.Hour, map[string]int64{"main.old": 3, "main.both": 7})
 	sql := func() string { out, _ := command(t, 0, append([]string{"sql"}, catalog...)...); return out }
 	await(t, sql, "node n: rows up to seal 1")
-	await(t, notes.String, "1 units in the table: 2 rows, [0-9]+ bytes; 1 units dropped here")
+	await(t, notes.String, "msg=sealed units=1 rows=2 bytes=[0-9]+ dropped_units=1")
 	if _, text := command(t, exitFailed, append([]string{"seal", "--node", "n", "--db", filepath.Join(dir, "db")}, catalog...)...); text == "" {
 		t.Error("a directory that is open was sealed")
 	}
@@ -180,6 +185,13 @@ func TestServe(t *testing.T) {
 	}
 	if _, text := command(t, exitFailed, append([]string{"seal", "--node", "n", "--db", filepath.Join(dir, "db")}, catalog...)...); !strings.Contains(text, "sealed by serve, up to unit 1") {
 		t.Errorf("seal after serve: %s", text)
+	}
+	empty := append([]string{"serve", "--node", "n", "--db", filepath.Join(dir, "empty"), "--listen", "127.0.0.1:0"}, catalog...)
+	if _, text := command(t, exitFailed, empty...); !strings.Contains(text, `"n" has seal 1 in table`) || !strings.Contains(text, "granary-lake forget --node n") {
+		t.Errorf("serve with an empty directory: %s", text)
+	}
+	if out := sql(); !strings.Contains(out, url+"/") {
+		t.Errorf("the refused node has another address: %s", out)
 	}
 }
 
