@@ -11,7 +11,8 @@
 //
 // # The table
 //
-// A table in format version 2, partitioned by day(time):
+// A table in format version 2, partitioned by day(time). Other engines may add columns and change the
+// partition spec: new files have the newest spec that has whole days in a partition.
 //
 //	granary_node  string            the node's id            sample_type, sample_unit string
 //	granary_seal  long              the unit                 period_type, period_unit string
