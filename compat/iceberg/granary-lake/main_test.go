@@ -195,6 +195,46 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// A profile of two minutes ago is in the table within seconds with --try, without other flags about time.
+func TestServe_Try(t *testing.T) {
+	dir := t.TempDir()
+	catalog := catalogIn(dir)
+	command(t, 0, append([]string{"init"}, catalog...)...)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var notes notebook
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, append([]string{"serve", "--try", "--node", "n", "--db", filepath.Join(dir, "db"), "--listen", "127.0.0.1:0"}, catalog...), io.Discard, &notes)
+	}()
+	url := await(t, notes.String, `msg=listening url=(http://\S+)`)
+	var body bytes.Buffer
+	p := &pprof.Profile{
+		TimeNanos: time.Now().Add(-2 * time.Minute).UnixNano(), SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}},
+		Sample: []*pprof.Sample{{Value: []int64{1}}},
+	}
+	if err := p.Write(&body); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := fetch(t, http.MethodPost, url+"/pprof?job=try", &body); code != http.StatusOK {
+		t.Fatalf("push: %d %s", code, text)
+	}
+	await(t, notes.String, "msg=sealed units=1 rows=1 ")
+	_, text := fetch(t, http.MethodGet, url+"/metrics", nil)
+	for _, want := range []string{"granary_lake_units_total 1", "granary_lake_rows_total 1", "granary_lake_oldest_unsealed_seconds 0"} {
+		if !strings.Contains(text, "\n"+want+"\n") {
+			t.Errorf("/metrics lacks %s", want)
+		}
+	}
+	if code, text := fetch(t, http.MethodGet, url+"/readyz", nil); code != http.StatusOK {
+		t.Errorf("/readyz: %d %s", code, text)
+	}
+	stop()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit code %d: %s", code, notes.String())
+	}
+}
+
 func fetch(t *testing.T, method, url string, body io.Reader) (code int, text string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, body)

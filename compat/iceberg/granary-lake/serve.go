@@ -29,6 +29,7 @@ type node struct {
 	after   time.Duration
 	grace   time.Duration
 	limit   time.Duration
+	isTry   bool
 
 	olderRows   int64
 	olderMemory int64
@@ -76,14 +77,26 @@ func (n *node) flags(fs *pflag.FlagSet) {
 	addDuration(fs, &n.after, "seal-after", 15*time.Minute, "the `DURATION` between the end of a range and its unit, for rows that come late")
 	addDuration(fs, &n.grace, "grace", 10*time.Minute, "the `DURATION` that a unit stays in the directory after its commit")
 	addDuration(fs, &n.limit, "seal-limit", 6*time.Hour, "/readyz is 503 once the table has lacked rows that were due for `DURATION`; 0 never")
+	fs.BoolVar(&n.isTry, "try", false, "for a first look: a new directory has ranges of a minute, and without other flags rows are in the table some 10 s after the end of their minute")
 	fs.Int64Var(&n.olderRows, "older-rows", 20_000_000, "the `NUMBER` of older rows that the page reads at most: 5 s a million")
 	fs.Int64Var(&n.olderMemory, "older-memory", 512<<20, "`BYTES` of memory for older rows, beside --memory-total; a reading takes more, of symbols up to 1 GiB")
 	fs.BoolVar(&n.tableOnly, "older-table-only", false, "read older rows from the table alone: other nodes need not run")
 	fs.Lookup("query-token-file").Usage = "`FILE` with the token to ask other nodes with"
 }
 
-// check returns an error for invalid values of the flags.
+// tryBucket is the range of the units of --try.
+const tryBucket = time.Minute
+
+// check returns an error for invalid values of the flags, and sets those of --try that are not given.
 func (n *node) check(isGiven func(flag string) bool) error {
+	for flag, of := range map[string]struct {
+		to  *time.Duration
+		try time.Duration
+	}{"every": {&n.every, 5 * time.Second}, "seal-after": {&n.after, 5 * time.Second}, "grace": {&n.grace, time.Minute}} {
+		if n.isTry && !isGiven(flag) {
+			*of.to = of.try
+		}
+	}
 	switch {
 	case n.id == "" || !isGiven("db"):
 		return fmt.Errorf("%w: serve needs --node and --db", errUsage)
@@ -114,6 +127,9 @@ func (n *node) begin(ctx context.Context, of granary.Opened) (at granary.Attache
 	}
 	n.of = of
 	n.watch = newWatch(of.Store, n.limit)
+	if n.isTry {
+		at.Bucket = tryBucket
+	}
 	at.OlderBytes, at.Older, at.Lake = n.olderMemory, n.older, n.watch.state
 	at.Start, at.Run, at.Close = n.start, n.seal, n.lake.Close
 	return at, nil
@@ -129,6 +145,9 @@ func (n *node) start(ctx context.Context) error {
 	}
 	if err := n.lake.Register(ctx, n.id, n.address); err != nil {
 		return err
+	}
+	if width := time.Duration(sealer.Table.Schema().BucketWidth()); n.isTry && width != tryBucket {
+		n.of.Log.Warn("--try: the directory has longer ranges already, whose rows get to the table when they end", "range", width)
 	}
 	n.watch.sealer = sealer
 	n.of.Log.Info("a node of the table", "node", n.id, "address", n.address, "table", n.lake.Name())

@@ -1,10 +1,12 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -49,6 +51,8 @@ type Attached struct {
 	Older      func(ctx context.Context, db *profile.DB, from, to int64, progress func(read, of int64)) error
 	OlderBytes int64
 	Lake       func() server.LakeState
+	// Bucket is the width of the time ranges of new tables of profiles; 0 is the default.
+	Bucket time.Duration
 	// Start is called once the tables are there, before the first request. After an error there is none.
 	Start func(ctx context.Context) error
 	// Run is called on a goroutine of its own after Start, and returns soon after ctx has ended. The store is closed after it.
@@ -89,5 +93,6 @@ func (f *flags) attach(ctx context.Context, log *slog.Logger, l net.Listener, se
 	at, err := f.tier.Begin(ctx, Opened{Store: f.store, Addr: l.Addr(), Scheme: f.scheme(), Token: secrets.tokens.Node, Log: log})
 	opts.Hosts = append(slices.Clone(opts.Hosts), at.Hosts...)
 	opts.Older, opts.Limits.OlderBytes, opts.Lake = at.Older, at.OlderBytes, at.Lake
+	opts.Profiles.Bucket = cmp.Or(opts.Profiles.Bucket, at.Bucket) // a table keeps its own
 	return at, err
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -57,7 +58,7 @@ func (s *steps) tier(stop context.CancelFunc) Tier {
 			note("begin " + of.Scheme)
 			store := of.Store
 			return Attached{
-				Hosts: []string{"db-1"}, OlderBytes: 1 << 20,
+				Hosts: []string{"db-1"}, OlderBytes: 1 << 20, Bucket: time.Minute,
 				Lake: func() server.LakeState { return server.LakeState{Rows: 5, Err: errors.New("it is far behind")} },
 				Start: func(context.Context) error {
 					if note("start"); store.Table("profiles") == nil {
@@ -119,6 +120,9 @@ func TestTier(t *testing.T) {
 	store, err := columnstore.Open(columnstore.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err) // it was not closed
+	}
+	if width := store.Table("profiles").Schema().BucketWidth(); width != int64(time.Minute) {
+		t.Errorf("the table has ranges of %v", time.Duration(width))
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
