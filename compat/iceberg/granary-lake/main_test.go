@@ -235,12 +235,66 @@ func TestServe_Try(t *testing.T) {
 	}
 }
 
+// A node with tokens is asked with one, by load and by the page of a node.
+func TestServe_Tokens(t *testing.T) {
+	dir := t.TempDir()
+	catalog := catalogIn(dir)
+	command(t, 0, append([]string{"init"}, catalog...)...)
+	token := filepath.Join(dir, "tokens")
+	if err := os.WriteFile(token, []byte("sesame\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var notes notebook
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, append([]string{"serve", "--node", "n", "--db", filepath.Join(dir, "db"), "--listen", "127.0.0.1:0", "--read-tokens", token, "--query-token-file", token}, catalog...), io.Discard, &notes)
+	}()
+	url := await(t, notes.String, `msg=listening url=(http://\S+)`)
+	var body bytes.Buffer
+	p := &pprof.Profile{TimeNanos: time.Now().UnixNano(), SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, Sample: []*pprof.Sample{{Value: []int64{1}}}}
+	if err := p.Write(&body); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := fetch(t, http.MethodPost, url+"/pprof?job=a", &body); code != http.StatusOK {
+		t.Fatalf("push: %d %s", code, text)
+	}
+	load := append([]string{"load", "--db", filepath.Join(dir, "loaded")}, catalog...)
+	if _, text := command(t, exitFailed, load...); !strings.Contains(text, "status 401") {
+		t.Errorf("load without a token: %s", text)
+	}
+	load = append([]string{"load", "--db", filepath.Join(dir, "again"), "--query-token-file", token}, catalog...)
+	if _, text := command(t, 0, load...); !strings.Contains(text, "1 rows in ") {
+		t.Errorf("load with a token: %s", text)
+	}
+	older := fmt.Sprintf("%s/older/%s--%s/read", url, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339), time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, older, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer sesame")
+	if code, text := answer(t, req); code != http.StatusOK || !strings.Contains(text, `"done":true`) {
+		t.Errorf("older rows: %d %s", code, text)
+	}
+	stop()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit code %d: %s", code, notes.String())
+	}
+}
+
 func fetch(t *testing.T, method, url string, body io.Reader) (code int, text string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, body)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return answer(t, req)
+}
+
+// answer returns the status and the text of the answer to a request.
+func answer(t *testing.T, req *http.Request) (code int, text string) {
+	t.Helper()
 	defer http.DefaultClient.CloseIdleConnections()
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
