@@ -11,6 +11,8 @@ import (
 	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/table"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/granarydb/granary/profile"
 )
 
 // respec changes the partition spec of a table, as another engine does.
@@ -97,6 +99,56 @@ func TestSpec(t *testing.T) {
 	if got := gotRows(t, l); len(got) > 0 {
 		t.Errorf("%d rows of old days are left", len(got))
 	}
+}
+
+// A file claims the sort order of init, and no other order that another engine gave the table (invariant L5).
+func TestSpec_Order(t *testing.T) {
+	l, db := openLake(t, "job"), openDB(t)
+	p := profileOf(1, 1, 3)
+	p.SampleType = p.SampleType[:1] // rows of one type are sorted
+	for _, s := range p.Sample {
+		s.Value = s.Value[:1]
+	}
+	if _, err := db.Insert(t.Context(), p, profile.InsertOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	tbl, err := l.load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	claimed := func(want int) {
+		t.Helper()
+		files, err := l.Write(t.Context(), unit(t, db, "n", 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := table.UnsortedSortOrderID
+		if has := files.data[0].SortOrderID(); has != nil {
+			got = *has
+		}
+		if got != want {
+			t.Errorf("the file has the order %d, want %d", got, want)
+		}
+	}
+	own := tbl.SortOrder().OrderID()
+	if own == table.UnsortedSortOrderID {
+		t.Fatal("init gives the table no order")
+	}
+	claimed(own)
+	order, err := table.NewSortOrder(table.InitialSortOrderID, []table.SortField{{
+		SourceIDs: []int{fieldID(tbl.Schema(), columnTime)}, Transform: iceberg.IdentityTransform{}, Direction: table.SortASC, NullOrder: table.NullsFirst,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx := tbl.NewTransaction()
+	if err := tx.ReplaceSortOrder(order); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	claimed(table.UnsortedSortOrderID)
 }
 
 // A table without a spec whose partitions have whole days is refused by name, and nothing is written.
