@@ -17,6 +17,7 @@ var below = map[string][]string{
 	"cmd/granary":                  {"trace/golang", "cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/check", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/internal/soak", "cmd/granary/internal/replay", "cmd/granary/parquet", "render", "export", "trace", "profile", "profile/tree", "profile/pgo", "profile/format", "server", "server/otlp", "columnstore", "profile/pprof", "internal/debugfiles", "internal/debuginfo", "internal/disk", "internal/input", "internal/timetext", "testdata", "internal/opened", "internal/stackfile", "history", "internal/attrpath"},
 	"cmd/granary/internal/dirs":    {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "profile", "columnstore", "internal/repair", "internal/disk", "internal/input"},
 	"cmd/granary/internal/serve":   {"profile/format", "cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "server", "server/self", "profile", "columnstore", "internal/disk", "internal/input"},
+	"cmd/granary/node":             {"cmd/granary/internal/cli", "cmd/granary/internal/serve"},
 	"cmd/granary/internal/soak":    {"cmd/granary/internal/cli", "cmd/granary/internal/serve"}, // its tests start serve
 	"cmd/granary/internal/states":  {"profile", "internal/attrpath", "internal/stats", "cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "render", "export", "trace", "internal/ihs", "columnstore", "history", "internal/tile", "history/file", "history/summary", "history/partial", "history/partial/partialfile", "history/union", "internal/disk", "internal/input", "internal/timetext", "trace/format", "trace/golang"},
 	"cmd/granary/internal/formats": {"cmd/granary/internal/cli", "profile", "profile/tree"},
@@ -387,7 +388,6 @@ func TestGoroutinesHaveOwners(t *testing.T) {
 		"cmd/granary/internal/soak/soak.go":       4, // pushers, askers, measuring: the load waits at its end
 		"cmd/granary/internal/serve/view.go":      1, // what fills the store of demo --serve, which waits at its end
 		"compat/arrow18/reader.go":                1, // a scan: Release waits
-		"compat/iceberg/granary-lake/serve.go":    1, // the server of a node: the command waits at its end
 		"compat/duckdb/scan.go":                   1, // a scan: the end of its query waits
 		"compat/parca/cmd/granary-parca/serve.go": 1, // Parca's server: the command waits at its end
 	}

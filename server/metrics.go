@@ -100,10 +100,7 @@ func (c storeCollector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(storeDesc(name, help), kind, value)
 	}
 	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
-	oldest, failed := 0.0, 0.0
-	if !s.Oldest.IsZero() {
-		oldest = float64(s.Oldest.UnixNano()) / 1e9
-	}
+	failed := 0.0
 	if s.FlushError != nil {
 		failed = 1
 	}
@@ -113,7 +110,7 @@ func (c storeCollector) Collect(ch chan<- prometheus.Metric) {
 	add(gauge, "stacks", "Stacks of each generation, summed.", float64(s.Stacks))
 	add(gauge, "granules", "Granules.", float64(s.Granules))
 	add(gauge, "parts", "Parts of granules.", float64(s.Parts))
-	add(gauge, "oldest_seconds", "Start of the oldest time bucket with rows, in Unix seconds.", oldest)
+	add(gauge, "oldest_seconds", "Start of the oldest time bucket with rows, in Unix seconds.", unixSeconds(s.Oldest))
 	add(gauge, "bytes", "Memory that the store accounts for, which the memory budget bounds.", float64(s.Bytes()))
 	add(gauge, "cache_bytes", "Contents of files in memory.", float64(s.CacheBytes))
 	add(gauge, "pinned_bytes", "Memory that only snapshots hold.", float64(s.PinnedBytes))

@@ -51,6 +51,9 @@ type Options struct {
 	// call runs at a time, as long as it takes. An error that is ErrLimit is the client's. nil means
 	// that there are no older profiles.
 	Older func(ctx context.Context, db *profile.DB, from, to int64, progress func(read, of int64)) error
+	// Lake returns how far the rows of the store are in a table elsewhere, for /metrics and /readyz. It is called for each request
+	// of these, from several goroutines, and not by New. nil means that there is no such table.
+	Lake func() LakeState
 	// Backups is a directory for the copy that POST /backup sends, on the file system of the store's directory, so that its files
 	// are links. It is made when it is needed, and what is in it is removed. Empty means that there are no backups.
 	Backups string

@@ -91,6 +91,9 @@ func New(store *columnstore.Store, opts Options) (*Server, error) {
 		return nil, errors.Join(err, s.symbols.close())
 	}
 	s.metrics.registry.MustRegister(deltaCollector{s.deltas}, tenantCollector{s}, ruleCollector{s.rules})
+	if opts.Lake != nil {
+		s.metrics.registry.MustRegister(lakeCollector{opts.Lake})
+	}
 	s.pushes = s.newPusher(nil)
 	s.opened = source.NewFiles(source.FilesOptions{Bytes: s.limits.ViewBytes, Time: s.limits.QueryTime, Profiles: s.opts.Profiles, Reader: s.read, Handler: s.filesHandler})
 	if err := s.openTenants(); err != nil {
@@ -357,13 +360,13 @@ func (s *Server) knowsHost(host string) bool {
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }
 
 // ready answers whether requests can be sent here: not while the server drains, not while the store refuses pushes or
-// cannot write files, and not while a front's nodes are not ready.
+// cannot write files, not while a node of a lake says so (Options.Lake), and not while a front's nodes are not ready.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if s.closing.Load() {
 		http.Error(w, "shutting down", http.StatusServiceUnavailable)
 		return
 	}
-	if err := cmp.Or(s.source.Ready(r.Context()), s.pushes.Ready()); err != nil {
+	if err := cmp.Or(s.source.Ready(r.Context()), s.pushes.Ready(), s.lakeReady()); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
@@ -395,11 +398,11 @@ type Nodes struct {
 var ErrNode = fault.ErrNode
 
 // NewFront returns a server without a store: it answers queries from the profiles of all nodes, and takes
-// no pushes. Options.Profiles, DropLabels and Older are not used; Tokens.Node is sent to the nodes. The
+// no pushes. Options.Profiles, DropLabels, Older and Lake are not used; Tokens.Node is sent to the nodes. The
 // limits bound the front's answers and its reads from each node. Errors are ErrLimit for a negative limit,
 // and ErrNode for an address that is invalid or repeated.
 func NewFront(nodes Nodes, opts Options) (*Server, error) {
-	opts.Older = nil
+	opts.Older, opts.Lake = nil, nil
 	s, err := newBare(opts, newMetrics(nil))
 	if err != nil {
 		return nil, err

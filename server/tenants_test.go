@@ -383,6 +383,9 @@ func TestTenants_Reload(t *testing.T) {
 	r := shared(t, Options{}, "a", "b")
 	without := Tokens{Read: []string{"other"}, Write: []string{"other"}}
 	with := Tokens{Read: []string{"other", "a-read"}, Write: []string{"other"}, Tenants: map[string]string{"a-read": "a"}}
+	if err := r.s.SetTokens(without); err != nil { // until then everyone may read
+		t.Fatal(err)
+	}
 	stop := make(chan struct{})
 	var reloading sync.WaitGroup
 	reloading.Go(func() {

@@ -15,9 +15,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// target is a table and its file system, because a catalog can have a place, or keys, for each table.
+// target is a table with the partition spec of new files, and its file system, because a catalog can have a place, or keys, for each
+// table.
 type target struct {
 	table *table.Table
+	spec  iceberg.PartitionSpec
 	fs    iceio.WriteFileIO
 }
 
@@ -30,13 +32,15 @@ func newTarget(ctx context.Context, t *table.Table) (target, error) {
 	if !ok {
 		return target{}, fmt.Errorf("%w: files of %s cannot be written", ErrTable, t.Location())
 	}
-	return target{t, out}, nil
+	spec, err := specOf(t)
+	return target{t, spec, out}, err
 }
 
 // dataFile is a table's file being written: one unit's rows on one day.
 type dataFile struct {
 	lazyFile
 	table  *table.Table
+	spec   iceberg.PartitionSpec
 	buffer *bufio.Writer
 	out    *file.Writer // for symbols; a fileWriter has its own
 	rows   int64        // rows of symbols
@@ -46,7 +50,7 @@ type dataFile struct {
 func newDataFile(t target, u Unit, from int64) *dataFile {
 	name := fmt.Sprintf("%s/data/time_day=%s/%s-%d-%s.parquet", strings.TrimSuffix(t.table.Location(), "/"),
 		time.Unix(0, from).UTC().Format(time.DateOnly), u.Node, u.Seal, uuid.New())
-	d := &dataFile{lazyFile: lazyFile{fs: t.fs, name: name}, table: t.table}
+	d := &dataFile{lazyFile: lazyFile{fs: t.fs, name: name}, table: t.table, spec: t.spec}
 	d.buffer = bufio.NewWriterSize(&d.lazyFile, 1<<20)
 	return d
 }
@@ -63,7 +67,7 @@ func (d *dataFile) finish(ctx context.Context, order int) (data iceberg.DataFile
 		err = d.out.Close()
 	}
 	if err = errors.Join(err, d.buffer.Flush(), d.Close()); err == nil {
-		data, err = table.FileToDataFile(ctx, d.fs, d.name, d.table.Schema(), d.table.Spec(), order, d.table.Properties())
+		data, err = table.FileToDataFile(ctx, d.fs, d.name, d.table.Schema(), d.spec, order, d.table.Properties())
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.remove())

@@ -11,7 +11,8 @@
 //
 // # The table
 //
-// A table in format version 2, partitioned by day(time):
+// A table in format version 2, partitioned by day(time). Other engines may add columns and change the
+// partition spec: new files have the newest spec that has whole days in a partition.
 //
 //	granary_node  string            the node's id            sample_type, sample_unit string
 //	granary_seal  long              the unit                 period_type, period_unit string
@@ -63,7 +64,8 @@
 //	L6  No file name is used twice. Files from failed attempts stay as orphans.
 //	L7  If a node has a Sealer, each of its rows is in a unit up to the node's seal in the table, or in the node's
 //	    store in a unit behind it, or in no unit: L2 holds for both tiers. Rows that a budget drops before their
-//	    commit are counted.
+//	    commit are counted. The store must make each commit durable before it is acknowledged (columnstore.SyncEach);
+//	    otherwise a kill loses the newest rows.
 //	L8  In a snapshot of a table with symbols, each stack's locations are in the tables beside it, committed
 //	    before, unless two stacks in a file have one id. A unit that is written twice can have them there twice.
 //

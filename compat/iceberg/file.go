@@ -3,6 +3,7 @@ package iceberg
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
@@ -187,7 +188,23 @@ func (f *fileWriter) close() error {
 	return f.out.Close()
 }
 
-// order checks whether rows come in the table's sort order.
+// orderOf returns the id of the table's sort order for files whose rows are sorted by typeColumns. Another engine can give the table
+// another order, which such files do not have (L5).
+func orderOf(t *table.Table) int {
+	now := t.SortOrder()
+	if now.Len() > len(typeColumns) {
+		return table.UnsortedSortOrderID
+	}
+	for i, f := range now.Fields() {
+		_, isColumn := f.Transform.(iceberg.IdentityTransform)
+		if !isColumn || f.Direction != table.SortASC || !slices.Equal(f.SourceIDs, []int{fieldID(t.Schema(), typeColumns[i])}) {
+			return table.UnsortedSortOrderID
+		}
+	}
+	return now.OrderID()
+}
+
+// order checks whether rows come in the sort order of init.
 type order struct {
 	sorted bool
 	last   [4]string

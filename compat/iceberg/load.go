@@ -32,6 +32,8 @@ type LoadOptions struct {
 	Rows int64
 	// TableOnly leaves out the nodes' rows that the table lacks.
 	TableOnly bool
+	// Token is the bearer token that nodes are asked with. Empty means none.
+	Token string
 	// Progress, if not nil, is called for each record, thousands of rows. read is the number of rows
 	// read. of is the number of rows of nodes, and of rows in table files that can have a chosen row;
 	// readers leave out parts of these. It is 0 until all rows of nodes and all symbols, which are not

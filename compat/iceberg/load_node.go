@@ -46,6 +46,9 @@ func (in *loading) node(ctx context.Context, n Node) error {
 	if err != nil {
 		return err
 	}
+	if in.opts.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+in.opts.Token)
+	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return errors.Join(context.Cause(ctx), err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/granarydb/granary/columnstore"
@@ -18,7 +19,7 @@ import (
 // A node is one directory: the table refuses a seal that the directory never gave. A store without a
 // directory loses the rows that the table does not have, and is another node each time that it is opened.
 //
-// A Sealer belongs to one goroutine, and a node has one at a time.
+// A Sealer belongs to one goroutine, but for Oldest, and a node has one at a time. It must not be copied.
 type Sealer struct {
 	Lake  *Lake
 	Node  string // registered (Lake.Register)
@@ -31,6 +32,7 @@ type Sealer struct {
 	Now func() time.Time
 
 	since map[uint64]time.Time // when a unit was first seen in the table
+	place atomic.Uint64        // the node's newest seal that was seen in the table
 }
 
 // Sealed is the work of a call of Sealer.Seal.
@@ -53,14 +55,8 @@ type Sealed struct {
 // the store needed the memory, and the errors of Lake.Write and Lake.Commit.
 func (s *Sealer) Seal(ctx context.Context, before time.Time) (out Sealed, err error) {
 	place, err := s.Lake.place(ctx, s.Node)
-	if err != nil {
-		return out, err
-	}
-	// Checked before anything is sealed, because another store's ids would otherwise rise up to the
-	// place.
-	_, last, err := s.units()
-	if err == nil && place > last {
-		err = fmt.Errorf("%w: %q has seal %d in table %s, and its store has no unit behind %d: it is another store's", ErrNode, s.Node, place, s.Lake.Name(), last)
+	if err == nil {
+		err = s.checkPlace(place) // before anything is sealed, because another store's ids would otherwise rise up to the place
 	}
 	if err == nil {
 		err = s.drop(ctx, place, &out) // it makes room on a full disk, where the next step finds none
@@ -78,14 +74,59 @@ func (s *Sealer) Seal(ctx context.Context, before time.Time) (out Sealed, err er
 	return out, errors.Join(sealErr, err)
 }
 
-// units returns the store's units, ordered by id, and the newest id that it ever had.
-func (s *Sealer) units() (units []columnstore.Unit, last uint64, err error) {
+// Check returns ErrNode if the node has a seal in the table that its directory never gave, because the directory
+// is new, an older copy, or another node's: Seal would add none of its rows. A node that the table does not know
+// is right. Call it before the node takes rows. It changes nothing. Other errors are those of the catalog.
+func (s *Sealer) Check(ctx context.Context) error {
+	t, err := s.Lake.load(ctx)
+	if err != nil {
+		return err
+	}
+	n, _, err := nodeOf(t.Properties(), s.Node)
+	if err != nil {
+		return err
+	}
+	return s.checkPlace(uint64(n.Seal))
+}
+
+// Oldest returns the start of the oldest time range with rows that the table lacks, as far as Check and Seal have seen the table. It
+// is zero if there are none. It is safe for concurrent use. The errors are those of columnstore.Store.Snapshot. O(buckets and
+// granules in memory).
+func (s *Sealer) Oldest() (time.Time, error) {
+	units, _, err := s.allUnits()
+	place, oldest := s.place.Load(), time.Time{}
+	for _, u := range units {
+		if first := time.Unix(0, u.First); (u.ID == 0 || u.ID > place) && (oldest.IsZero() || first.Before(oldest)) {
+			oldest = first
+		}
+	}
+	return oldest, err
+}
+
+// checkPlace compares the node's seal in the table with the newest that the store gave.
+func (s *Sealer) checkPlace(place uint64) error {
+	_, last, err := s.units()
+	if err == nil && place <= last {
+		s.place.Store(place)
+	} else if err == nil {
+		err = fmt.Errorf("%w: %q has seal %d in table %s, and its directory has no unit behind %d: it is another node's, new, or an older copy", ErrNode, s.Node, place, s.Lake.Name(), last)
+	}
+	return err
+}
+
+// allUnits returns the store's buckets, and the newest id of a unit that it ever had.
+func (s *Sealer) allUnits() (units []columnstore.Unit, last uint64, err error) {
 	snap, err := s.Store.Snapshot()
 	if err != nil {
 		return nil, 0, err
 	}
 	defer snap.Close()
-	units, last, err = s.Table.Units(snap)
+	return s.Table.Units(snap)
+}
+
+// units returns the store's units, ordered by id, and the newest id that it ever had.
+func (s *Sealer) units() (units []columnstore.Unit, last uint64, err error) {
+	units, last, err = s.allUnits()
 	units = slices.DeleteFunc(units, func(u columnstore.Unit) bool { return u.ID == 0 })
 	slices.SortFunc(units, func(a, b columnstore.Unit) int { return cmp.Compare(a.ID, b.ID) })
 	return units, last, err
@@ -105,12 +146,14 @@ func (s *Sealer) add(ctx context.Context, place uint64, out *Sealed) (uint64, er
 			return place, err
 		}
 		place = u.ID
+		s.place.Store(place)
 	}
 	if place < last { // the newest are lost, and readers would wait for them for ever
 		if _, err := s.Lake.Commit(ctx, &Files{Node: s.Node, Seal: int64(last)}); err != nil {
 			return place, err
 		}
 	}
+	s.place.Store(last)
 	return last, nil
 }
 

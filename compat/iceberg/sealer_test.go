@@ -193,6 +193,12 @@ func TestSealer_Grace(t *testing.T) {
 	insert(t, db, 4, 5, 40)
 	want := wantRows(t, unit(t, db, "n", 1), "job")
 	now := time.Unix(0, start).Add(time.Hour)
+	oldest := func(s *Sealer, want int64) {
+		t.Helper()
+		if got, err := s.Oldest(); err != nil || want == 0 != got.IsZero() || want > 0 && got.UnixNano() != want {
+			t.Errorf("the oldest row that the table lacks: %v, %v, want %d", got, err, want)
+		}
+	}
 	s := &Sealer{Lake: l, Node: "n", Store: db.Store(), Table: db.Table(), Grace: time.Minute, Now: func() time.Time { return now }}
 	if _, err := s.Seal(t.Context(), now); !errors.Is(err, ErrNode) || !strings.Contains(err.Error(), "not registered") {
 		t.Errorf("a node that is not registered: %v", err)
@@ -200,10 +206,17 @@ func TestSealer_Grace(t *testing.T) {
 	if err := l.Register(t.Context(), "n", ""); err != nil {
 		t.Fatal(err)
 	}
+	oldest(s, start)
 	first, err := s.Seal(t.Context(), now)
 	if err != nil || first.Units != 2 || first.Rows != int64(len(want)) || first.Dropped != 0 || first.Bytes == 0 {
 		t.Errorf("%+v, %v, want 2 units with %d rows", first, err, len(want))
 	}
+	oldest(s, 0) // its rows are still in the store
+	again := &Sealer{Lake: l, Node: "n", Store: db.Store(), Table: db.Table()}
+	if err := again.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	oldest(again, 0)
 	got := gotRows(t, l)
 	seal := regexp.MustCompile(`"granary_seal":\d+`) // of the unit, or of the test
 	for _, rows := range [][]string{want, got} {
@@ -226,8 +239,11 @@ func TestSealer_Grace(t *testing.T) {
 	other := openDB(t)
 	insert(t, other, 1, 1, 1)
 	s = &Sealer{Lake: l, Node: "n", Store: other.Store(), Table: other.Table()}
+	if err := s.Check(t.Context()); !errors.Is(err, ErrNode) {
+		t.Errorf("another store: %v", err)
+	}
 	for range 3 { // nothing is sealed: its ids would rise up to those that the table has
-		if _, err := s.Seal(t.Context(), now); !errors.Is(err, ErrNode) || !strings.Contains(err.Error(), "another store's") {
+		if _, err := s.Seal(t.Context(), now); !errors.Is(err, ErrNode) || !strings.Contains(err.Error(), "another node's, new, or an older copy") {
 			t.Errorf("another store: %v", err)
 		}
 		if units := other.Store().Stats().Units; len(units) > 0 {

@@ -160,7 +160,7 @@ func (f *Files) write(ctx context.Context, of target, beside [sides]target, u Un
 	}
 	order := table.UnsortedSortOrderID
 	if w.order.sorted {
-		order = of.table.SortOrder().OrderID()
+		order = orderOf(of.table)
 	}
 	data, err := out.finish(ctx, order)
 	if err != nil {

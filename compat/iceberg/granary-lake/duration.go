@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/granarydb/granary/internal/timetext"
 )
@@ -12,10 +12,10 @@ import (
 // duration is the value of a flag for a duration of 0 or more, which has the units of the flags of granary: 7d or 1h30m.
 type duration time.Duration
 
-// addDuration adds a flag for a duration to a command.
-func addDuration(cmd *cobra.Command, to *time.Duration, name string, value time.Duration, usage string) {
+// addDuration adds a flag for a duration to a set.
+func addDuration(fs *pflag.FlagSet, to *time.Duration, name string, value time.Duration, usage string) {
 	*to = value
-	cmd.Flags().Var((*duration)(to), name, usage)
+	fs.Var((*duration)(to), name, usage)
 }
 
 // String returns the duration in the units of package time, "" for none.

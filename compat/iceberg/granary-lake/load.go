@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	granary "github.com/granarydb/granary/cmd/granary/node"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/compat/iceberg"
 	"github.com/granarydb/granary/internal/timetext"
@@ -21,6 +22,7 @@ type loader struct {
 	dir      string
 	memory   int64
 	from, to string
+	token    string // name of a file
 	opts     iceberg.LoadOptions
 	now      func() time.Time
 }
@@ -47,6 +49,7 @@ names of functions, and neither lines nor binaries. --rows bounds what is taken;
 	f.StringVar(&l.to, "to", "", "the `TIME` that rows are before; default: now")
 	f.StringToStringVar(&l.opts.Labels, "label", nil, "take rows with this label alone, `NAME=VALUE`; may be repeated")
 	f.Int64Var(&l.opts.Rows, "rows", 20_000_000, "the `NUMBER` of rows that are taken at most; 0 is no bound")
+	f.StringVar(&l.token, "query-token-file", "", "`FILE` with the token to ask nodes with")
 	f.BoolVar(&l.opts.TableOnly, "table-only", false, "leave out what nodes have and the table lacks: they need not run")
 	return cmd
 }
@@ -70,6 +73,9 @@ func (l *loader) run(ctx context.Context, notes io.Writer) error {
 		return fmt.Errorf("%w: --from %s is not before --to", errUsage, l.from)
 	case l.memory <= 0 || l.opts.Rows < 0:
 		return fmt.Errorf("%w: --memory-budget is above 0, and --rows not below", errUsage)
+	}
+	if l.opts.Token, err = granary.ReadToken("query-token-file", l.token); err != nil {
+		return err
 	}
 	return with(ctx, l.config, func(lake *iceberg.Lake) error {
 		if _, err := lake.Pin(ctx); err != nil { // before a directory is made

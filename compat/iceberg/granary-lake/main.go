@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	granary "github.com/granarydb/granary/cmd/granary/node"
 	"github.com/granarydb/granary/compat/iceberg"
 )
 
@@ -44,7 +45,7 @@ func run(ctx context.Context, args []string, out, notes io.Writer) int {
 		return 0
 	}
 	fmt.Fprintln(notes, "granary-lake:", err)
-	if errors.Is(err, errUsage) || errors.Is(err, iceberg.ErrOptions) {
+	if errors.Is(err, errUsage) || errors.Is(err, iceberg.ErrOptions) || granary.IsUsage(err) {
 		fmt.Fprintln(notes, "see granary-lake --help")
 		return exitUsage
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -53,8 +54,12 @@ func TestUsage(t *testing.T) {
 		{"load", "--db", "x", "--from", "now-1d", "--to", "1w"},
 		{"serve", "--node", "n"},
 		{"serve", "--node", "n", "--db", "x", "--every", "0s"},
+		{"serve", "--node", "n", "--db", "x", "--sync", "often"},
 		{"serve", "--node", "n", "--db", "x", "--older-rows", "0"},
 		{"serve", "--node", "n", "--db", "x", "--address", "db-1:4040"},
+		{"serve", "--node", "n", "--db", "x", "--in-memory"},
+		{"serve", "--node", "n", "--db", "x", "--read-tokens", "none"},
+		{"load", "--db", "x", "--query-token-file", os.DevNull},
 	} {
 		if _, notes := command(t, exitUsage, args...); !strings.Contains(notes, "--help") {
 			t.Errorf("%q: %s", args, notes)
@@ -118,7 +123,7 @@ func TestServe(t *testing.T) {
 	go func() {
 		ended <- run(ctx, append([]string{"serve", "--node", "n", "--db", filepath.Join(dir, "db"), "--listen", "127.0.0.1:0", "--every", "50ms", "--seal-after", "0s", "--grace", "0s"}, catalog...), io.Discard, &notes)
 	}()
-	url := await(t, notes.String, `node n at (http://\S+)`)
+	url := await(t, notes.String, `msg=listening url=(http://\S+)`)
 	push := func(ago time.Duration, functions map[string]int64) {
 		t.Helper()
 		p := &pprof.Profile{TimeNanos: time.Now().Add(-ago).UnixNano(), SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}}}
@@ -139,7 +144,7 @@ func TestServe(t *testing.T) {
 	push(time.Hour, map[string]int64{"main.old": 3, "main.both": 7})
 	sql := func() string { out, _ := command(t, 0, append([]string{"sql"}, catalog...)...); return out }
 	await(t, sql, "node n: rows up to seal 1")
-	await(t, notes.String, "1 units in the table: 2 rows, [0-9]+ bytes; 1 units dropped here")
+	await(t, notes.String, "msg=sealed units=1 rows=2 bytes=[0-9]+ dropped_units=1")
 	if _, text := command(t, exitFailed, append([]string{"seal", "--node", "n", "--db", filepath.Join(dir, "db")}, catalog...)...); text == "" {
 		t.Error("a directory that is open was sealed")
 	}
@@ -181,6 +186,101 @@ func TestServe(t *testing.T) {
 	if _, text := command(t, exitFailed, append([]string{"seal", "--node", "n", "--db", filepath.Join(dir, "db")}, catalog...)...); !strings.Contains(text, "sealed by serve, up to unit 1") {
 		t.Errorf("seal after serve: %s", text)
 	}
+	empty := append([]string{"serve", "--node", "n", "--db", filepath.Join(dir, "empty"), "--listen", "127.0.0.1:0"}, catalog...)
+	if _, text := command(t, exitFailed, empty...); !strings.Contains(text, `"n" has seal 1 in table`) || !strings.Contains(text, "granary-lake forget --node n") {
+		t.Errorf("serve with an empty directory: %s", text)
+	}
+	if out := sql(); !strings.Contains(out, url+"/") {
+		t.Errorf("the refused node has another address: %s", out)
+	}
+}
+
+// A profile of two minutes ago is in the table within seconds with --try, without other flags about time.
+func TestServe_Try(t *testing.T) {
+	dir := t.TempDir()
+	catalog := catalogIn(dir)
+	command(t, 0, append([]string{"init"}, catalog...)...)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var notes notebook
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, append([]string{"serve", "--try", "--node", "n", "--db", filepath.Join(dir, "db"), "--listen", "127.0.0.1:0"}, catalog...), io.Discard, &notes)
+	}()
+	url := await(t, notes.String, `msg=listening url=(http://\S+)`)
+	var body bytes.Buffer
+	p := &pprof.Profile{
+		TimeNanos: time.Now().Add(-2 * time.Minute).UnixNano(), SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}},
+		Sample: []*pprof.Sample{{Value: []int64{1}}},
+	}
+	if err := p.Write(&body); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := fetch(t, http.MethodPost, url+"/pprof?job=try", &body); code != http.StatusOK {
+		t.Fatalf("push: %d %s", code, text)
+	}
+	await(t, notes.String, "msg=sealed units=1 rows=1 ")
+	_, text := fetch(t, http.MethodGet, url+"/metrics", nil)
+	for _, want := range []string{"granary_lake_units_total 1", "granary_lake_rows_total 1", "granary_lake_oldest_unsealed_seconds 0"} {
+		if !strings.Contains(text, "\n"+want+"\n") {
+			t.Errorf("/metrics lacks %s", want)
+		}
+	}
+	if code, text := fetch(t, http.MethodGet, url+"/readyz", nil); code != http.StatusOK {
+		t.Errorf("/readyz: %d %s", code, text)
+	}
+	stop()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit code %d: %s", code, notes.String())
+	}
+}
+
+// A node with tokens is asked with one, by load and by the page of a node.
+func TestServe_Tokens(t *testing.T) {
+	dir := t.TempDir()
+	catalog := catalogIn(dir)
+	command(t, 0, append([]string{"init"}, catalog...)...)
+	token := filepath.Join(dir, "tokens")
+	if err := os.WriteFile(token, []byte("sesame\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var notes notebook
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, append([]string{"serve", "--node", "n", "--db", filepath.Join(dir, "db"), "--listen", "127.0.0.1:0", "--read-tokens", token, "--query-token-file", token}, catalog...), io.Discard, &notes)
+	}()
+	url := await(t, notes.String, `msg=listening url=(http://\S+)`)
+	var body bytes.Buffer
+	p := &pprof.Profile{TimeNanos: time.Now().UnixNano(), SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, Sample: []*pprof.Sample{{Value: []int64{1}}}}
+	if err := p.Write(&body); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := fetch(t, http.MethodPost, url+"/pprof?job=a", &body); code != http.StatusOK {
+		t.Fatalf("push: %d %s", code, text)
+	}
+	load := append([]string{"load", "--db", filepath.Join(dir, "loaded")}, catalog...)
+	if _, text := command(t, exitFailed, load...); !strings.Contains(text, "status 401") {
+		t.Errorf("load without a token: %s", text)
+	}
+	load = append([]string{"load", "--db", filepath.Join(dir, "again"), "--query-token-file", token}, catalog...)
+	if _, text := command(t, 0, load...); !strings.Contains(text, "1 rows in ") {
+		t.Errorf("load with a token: %s", text)
+	}
+	older := fmt.Sprintf("%s/older/%s--%s/read", url, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339), time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, older, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer sesame")
+	if code, text := answer(t, req); code != http.StatusOK || !strings.Contains(text, `"done":true`) {
+		t.Errorf("older rows: %d %s", code, text)
+	}
+	stop()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit code %d: %s", code, notes.String())
+	}
 }
 
 func fetch(t *testing.T, method, url string, body io.Reader) (code int, text string) {
@@ -189,6 +289,12 @@ func fetch(t *testing.T, method, url string, body io.Reader) (code int, text str
 	if err != nil {
 		t.Fatal(err)
 	}
+	return answer(t, req)
+}
+
+// answer returns the status and the text of the answer to a request.
+func answer(t *testing.T, req *http.Request) (code int, text string) {
+	t.Helper()
 	defer http.DefaultClient.CloseIdleConnections()
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {

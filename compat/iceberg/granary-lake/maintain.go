@@ -56,9 +56,9 @@ func newExpire(c *iceberg.Config) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVar(&opts.Keep, "keep", 100, "the `NUMBER` of snapshots to keep")
-	addDuration(cmd, &opts.Age, "age", time.Hour, "keep snapshots of this `DURATION` too: longer than the longest query")
+	addDuration(cmd.Flags(), &opts.Age, "age", time.Hour, "keep snapshots of this `DURATION` too: longer than the longest query")
 	f.IntVar(&days, "days", 0, "keep rows of this `NUMBER` of days; 0 keeps all")
-	addDuration(cmd, &orphans, "orphans", 0, "remove orphans older than this `DURATION`, at least 1h, such as 3d; 0 removes none")
+	addDuration(cmd.Flags(), &orphans, "orphans", 0, "remove orphans older than this `DURATION`, at least 1h, such as 3d; 0 removes none")
 	f.BoolVar(&dry, "dry-run", false, "only print the orphans")
 	return cmd
 }

@@ -50,7 +50,7 @@ more bytes a row: 200,000 rows take twice as many as four million.`,
 	f.StringVar(&s.dir, "db", "", "the `DIR`ectory of the node, or a backup of it")
 	f.StringVar(&s.address, "address", "", "the `ADDRESS` where the node answers questions about newer rows")
 	f.StringVar(&s.before, "before", "", "seal rows before this `TIME`: RFC 3339, a date (local), Unix seconds, or a duration before now such as -2h; default: an hour ago")
-	addDuration(cmd, &s.every, "every", time.Hour, "the `DURATION` of a unit: whole buckets, a day at most; keep it for all seals of a node")
+	addDuration(cmd.Flags(), &s.every, "every", time.Hour, "the `DURATION` of a unit: whole buckets, a day at most; keep it for all seals of a node")
 	return cmd
 }
 

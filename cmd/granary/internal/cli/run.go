@@ -52,7 +52,7 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	if !told {
 		fmt.Fprintf(stderr, "granary: %s\n", OneLine(err))
 	}
-	if !isUsage(err) {
+	if !IsUsage(err) {
 		if _, isTrouble := errors.AsType[troubleError](err); isTrouble {
 			return ExitTrouble
 		}
@@ -64,8 +64,8 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	return ExitUsage
 }
 
-// isUsage reports whether err is a usage error.
-func isUsage(err error) bool {
+// IsUsage reports whether err is a usage error.
+func IsUsage(err error) bool {
 	_, usage := errors.AsType[usageError](err)
 	return usage || errors.Is(err, profile.ErrSelector) ||
 		errors.Is(err, profile.ErrUnknownType) || errors.Is(err, profile.ErrAmbiguousType)

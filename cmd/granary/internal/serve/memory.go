@@ -83,7 +83,7 @@ func (f *flags) shareMemory(fs *pflag.FlagSet, machine int64) error {
 		}
 	}
 	f.limits.PushMost = 2 * f.limits.PushBytes
-	if !fs.Changed("max-result") {
+	if !fs.Changed("max-result") && f.tier == nil {
 		f.limits.ResultBytes = min(f.limits.ResultBytes, f.limits.AnswerBytes)
 	}
 	return nil

@@ -57,6 +57,7 @@ type flags struct {
 	self        bool
 	ownStates   bool
 	store       *columnstore.Store // nil for a front
+	tier        *Tier              // nil for serve itself
 	own         *own               // nil without --self
 }
 
@@ -127,24 +128,36 @@ ends with 0.`,
       --tls-cert cert.pem --tls-key key.pem --host profiles.example.com
   granary serve --query-from http://granary-0:4040,http://granary-1:4040
   URL='http://localhost:4040/pprof?type=cpu&from=-1h'; go tool pprof "$URL"`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return cli.Usage(fmt.Errorf("serve takes no arguments: %q; profiles are pushed to it", args[0]))
-			}
-			return nil
-		},
+		Args: noProfiles,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.serve(cmd) },
 	}
 	f.add(cmd)
 	return cmd
 }
 
+// noProfiles is the argument check of serve.
+func noProfiles(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return cli.Usage(fmt.Errorf("serve takes no arguments: %q; profiles are pushed to it", args[0]))
+	}
+	return nil
+}
+
+// addOthers adds the flags of what is no server of a directory: a store in memory, and a front.
+func (f *flags) addOthers(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.inMemory, "in-memory", false, "store nothing in files: a restart loses all profiles")
+	fs.StringSliceVar(&f.nodes.URLs, "query-from", nil, "store nothing, and answer questions from the profiles of the servers at `URL`,URL; no profile may be on two of them")
+	fs.BoolVar(&f.nodes.PartialAnswers, "partial-answers", false, "with --query-from: answer without servers that are away, with a header Granary-Warning for each, instead of an error")
+}
+
 // add adds the flags to a command.
 func (f *flags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
+	if f.tier == nil {
+		f.addOthers(fs)
+	}
 	fs.StringVar(&f.listen, "listen", f.listen, "listen on `ADDRESS`, as host:port; :port is every interface")
 	fs.StringVar(&f.dir, "db", f.dir, "store the profiles in the directory `DIR`")
-	fs.BoolVar(&f.inMemory, "in-memory", false, "store nothing in files: a restart loses all profiles")
 	dbdir.AddSync(fs, &f.sync)
 	fs.Var(cli.NewBytes("memory-total", 64<<20, &f.memoryTotal), "memory-total", "`BYTES` of memory for all, at least 64MiB, which the flags about memory share (default: three quarters of the machine's or the container's, at most 4GiB)")
 	fs.Var(cli.NewBytes("memory", 0, &f.memory), "memory", "`BYTES` that the store keeps in memory, beside what queries take; 0 is no limit (default: 11/32 of --memory-total)")
@@ -164,8 +177,6 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.remoteWrite, "remote-write", "", "send the values of rules to the receiver of Prometheus' remote write at `URL` too")
 	f.files.add(fs)
 	AddSources(fs, &f.sources)
-	fs.StringSliceVar(&f.nodes.URLs, "query-from", nil, "store nothing, and answer questions from the profiles of the servers at `URL`,URL; no profile may be on two of them")
-	fs.BoolVar(&f.nodes.PartialAnswers, "partial-answers", false, "with --query-from: answer without servers that are away, with a header Granary-Warning for each, instead of an error")
 	l := &f.limits
 	fs.Var(cli.NewBytes("max-body", 0, &l.Body), "max-body", "at most `BYTES` in a request")
 	fs.IntVar(&l.Profile.Bytes, "max-profile", l.Profile.Bytes, "at most `N` bytes in a decompressed profile")
@@ -208,7 +219,7 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 	if err := f.checkNodes(fs); err != nil {
 		return err
 	}
-	if err := cmp.Or(f.checkSymbols(), f.checkRules()); err != nil {
+	if err := cmp.Or(f.checkTier(fs), f.checkSymbols(), f.checkRules()); err != nil {
 		return err
 	}
 	if err := f.shareMemory(fs, machineMemory(os.DirFS("/"))); err != nil || f.isFront() {
@@ -283,6 +294,11 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 		}
 	}()
 	f.store = store
+	return f.serveStore(ctx, log, secrets, l, start)
+}
+
+// serveStore serves the open store until the context ends. start is when the opening began.
+func (f *flags) serveStore(ctx context.Context, log *slog.Logger, secrets *secrets, l net.Listener, start time.Time) (err error) {
 	if err := f.setBudgets(secrets); err != nil {
 		return err
 	}
@@ -296,9 +312,15 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 		}
 		defer func() { err = cmp.Or(err, deltas.Close()) }()
 	}
-	handle, err := server.New(store, server.Options{
-		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.inDir("backup"), Symbols: f.symbolOptions(), Archives: f.inDir("archives"), Rules: f.ruleOptions(secrets), Annotations: f.inDir("annotations.jsonl"), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Sources: f.sources, Self: f.selfPath(), Assist: f.assist, Log: log,
-	})
+	opts := server.Options{
+		Profiles: dbdir.Profiles(f.store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.inDir("backup"), Symbols: f.symbolOptions(), Archives: f.inDir("archives"), Rules: f.ruleOptions(secrets), Annotations: f.inDir("annotations.jsonl"), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Sources: f.sources, Self: f.selfPath(), Assist: f.assist, Log: log,
+	}
+	tier, err := f.attach(ctx, log, l, secrets, &opts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, tier.Close()) }()
+	handle, err := server.New(f.store, opts)
 	if err != nil {
 		return err
 	}
@@ -306,8 +328,12 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 	if err := f.setRules(handle, secrets); err != nil {
 		return err
 	}
+	if err := tier.Start(ctx); err != nil {
+		return err
+	}
 	defer beside(ctx, handle.RunRules)()
-	stats := store.Stats()
+	defer beside(ctx, tier.Run)()
+	stats := f.store.Stats()
 	return f.answer(ctx, log, handle, secrets, l, "db", f.where(), "rows", stats.Rows, "file_bytes", stats.FileBytes, "opened", time.Since(start).Round(time.Millisecond))
 }
 
@@ -325,11 +351,7 @@ func (f *flags) answer(ctx context.Context, log *slog.Logger, handle *server.Ser
 
 // announce logs the address and `has`, and warns about an exposed address or a store in memory.
 func (f *flags) announce(log *slog.Logger, addr net.Addr, has ...any) {
-	scheme := "http"
-	if f.files.cert != "" {
-		scheme = "https"
-	}
-	log.Info("listening", append([]any{"url", scheme + "://" + addr.String()}, has...)...)
+	log.Info("listening", append([]any{"url", f.scheme() + "://" + addr.String()}, has...)...)
 	if f.inMemory {
 		log.Warn("a restart loses all profiles: --in-memory stores nothing in files")
 	}
@@ -342,6 +364,14 @@ func (f *flags) announce(log *slog.Logger, addr net.Addr, has ...any) {
 			log.Warn("profiles and tokens are sent in the clear: see --tls-cert, --tls-key")
 		}
 	}
+}
+
+// scheme is that of the server's address.
+func (f *flags) scheme() string {
+	if f.files.cert != "" {
+		return "https"
+	}
+	return "http"
 }
 
 // deleted returns what logs a deletion, or nil if there are none.
@@ -387,6 +417,9 @@ func (f *flags) isFront() bool { return len(f.nodes.URLs) > 0 }
 func (f *flags) checkNodes(fs *pflag.FlagSet) error {
 	if !f.isFront() {
 		names := []string{"query-from", "partial-answers", "query-token-file"}
+		if f.tier != nil {
+			return nil // it asks the other nodes
+		}
 		if i := slices.IndexFunc(names, fs.Changed); i >= 0 {
 			return cli.Usage(fmt.Errorf("--%s: --query-from names no server to ask", names[i]))
 		}
