@@ -10,9 +10,10 @@
 // fleet, and the eSHT of this module for interval histories. So a series goes on over machines and their load
 // much better than one of times. The peers' own costs stand beside the ratios, for a look at the machine.
 //
-// A figure has changed if its ratio is more than 5 % from the median of the last five lines. A change is sure
-// if the ratio of the best runs says so too, because other work on a machine only adds to a cost. The exit
-// code is 0 without a sure change to the worse, 3 with one, and 1 after an error.
+// A figure has changed if its ratio is more than 5 % from the median of the last five lines of the same size. On a
+// machine with other work short questions differ by a third from run to run, so that a change is sure only if its ratio
+// is outside of those of the last lines, at least three, and so is the ratio of the best runs. The exit code is 0
+// without a sure change to the worse, 3 with one, and 1 after an error.
 //
 // It runs from the folder of the bench module, with GOWORK=off.
 package main

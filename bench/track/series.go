@@ -9,15 +9,18 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/granarydb/granary/bench/results"
 )
 
-// lastLines is the number of lines whose median a run is compared with. beyond is the change that is named.
+// lastLines is the number of lines whose median a run is compared with, and enoughLines how many a change needs to be sure.
+// beyond is the change that is named.
 const (
-	lastLines = 5
-	beyond    = 0.05
+	lastLines   = 5
+	enoughLines = 3
+	beyond      = 0.05
 )
 
 // readSeries reads the lines of a file. A file that is not there is an empty series.
@@ -76,12 +79,24 @@ func changesOf(series []line, l line) (all []change) {
 		if len(ratios) == 0 {
 			continue
 		}
-		by, best := l.Figures[t.name].Ratio/results.Median(ratios)-1, l.Figures[t.name].Best/results.Median(bests)-1
-		if math.Abs(by) > beyond {
-			all = append(all, change{t.name, by, math.Abs(best) > beyond && best > 0 == (by > 0)})
+		f := l.Figures[t.name]
+		by := f.Ratio/results.Median(ratios) - 1
+		if math.Abs(by) <= beyond {
+			continue
 		}
+		isWorse := by > 0
+		isSure := len(ratios) >= enoughLines && isOutside(f.Ratio, ratios, isWorse) && isOutside(f.Best, bests, isWorse)
+		all = append(all, change{t.name, by, isSure})
 	}
 	return all
+}
+
+// isOutside reports whether a value is above all others, or below all.
+func isOutside(value float64, others []float64, isAbove bool) bool {
+	if isAbove {
+		return value > slices.Max(others)
+	}
+	return value < slices.Min(others)
 }
 
 // writeTable writes a run's figures, and what has changed.
@@ -90,7 +105,7 @@ func writeTable(w io.Writer, l line, changes []change) error {
 	for _, c := range changes {
 		marks[c.name] = fmt.Sprintf("%+.0f %%", 100*c.by)
 		if !c.isSure {
-			marks[c.name] += ", not in the best runs"
+			marks[c.name] += ", not sure"
 		}
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

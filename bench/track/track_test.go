@@ -37,16 +37,22 @@ func TestChangesOf(t *testing.T) {
 	other.Rows = 11
 	series = append(series, other)
 	l := lineOf(1.04, 1)
-	l.Figures["insert"] = figure{1.2, 1.1, 7}
+	l.Figures["insert"] = figure{3.2, 3.1, 7}
 	l.Figures["heap"] = figure{0.8, 0.9, 7}
 	l.Figures["series"] = figure{1.1, 1.02, 7}
 	l.Figures["alloc"] = figure{1.1, 0.9, 7}
+	l.Figures["totals"] = figure{3.5, 3.5, 7}
 	got := map[string]bool{}
 	for _, c := range changesOf(series, l) {
 		got[c.name] = c.isSure
 	}
-	if diff := cmp.Diff(map[string]bool{"insert": true, "heap": true, "alloc": false, "series": false}, got); diff != "" {
+	if diff := cmp.Diff(map[string]bool{"insert": true, "heap": true, "alloc": false, "series": false, "totals": true}, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+	for _, c := range changesOf(series[:3], l)[:1] {
+		if c.name != "insert" || c.isSure {
+			t.Errorf("%+v is sure, though one of three lines was worse", c)
+		}
 	}
 	if all := changesOf(nil, l); all != nil {
 		t.Errorf("%v without a series", all)
@@ -55,7 +61,7 @@ func TestChangesOf(t *testing.T) {
 	if err := writeTable(&text, l, changesOf(series, l)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"+20 %\n", "-20 %\n", "+10 %, not in the best runs\n"} {
+	for _, want := range []string{"+220 %\n", "-20 %\n", "+10 %, not sure\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
