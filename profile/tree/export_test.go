@@ -18,6 +18,9 @@ const (
 // ClassOf returns the class of a size.
 func ClassOf(size uint64) int { return classOf(size) }
 
+// PathHash returns the hash of a path that ends in a frame.
+func PathHash(above uint64, f Frame) uint64 { return pathHash(above, functionHash(f.Function, f.File)) }
+
 // Count returns the number of nodes, and Bytes what they are counted as.
 func (c *Calls) Count() int   { return int(c.nodes.count) }
 func (c *Calls) Bytes() int64 { return c.bytes }

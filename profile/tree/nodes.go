@@ -187,20 +187,29 @@ func (k *keeper) addEqual(nodes []int32) {
 
 // hashes returns a hash of each node's path: of the names and files of its functions.
 func (c *Calls) hashes() []uint64 {
-	functions, h, text := make([]uint64, len(c.frames)), fnv.New64a(), []byte(nil)
+	functions := make([]uint64, len(c.frames))
 	for i := range c.frames {
-		text = append(append(append(text[:0], c.frames[i].Function...), 0), c.frames[i].File...)
-		h.Reset()
-		_, _ = h.Write(text) // a hash returns no errors
-		functions[i] = h.Sum64()
+		functions[i] = functionHash(c.frames[i].Function, c.frames[i].File)
 	}
 	out := make([]uint64, c.nodes.count)
 	for i := int32(1); i < c.nodes.count; i++ {
 		n := c.nodes.at(i)
-		high, low := bits.Mul64(out[n.parent]^functions[n.frame], 0x9e3779b97f4a7c15) // 2^64 divided by the golden ratio
-		out[i] = high ^ low
+		out[i] = pathHash(out[n.parent], functions[n.frame])
 	}
 	return out
+}
+
+// functionHash returns the hash of a function: FNV-1a.
+func functionHash(name, file string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name + "\x00" + file)) // a hash returns no errors
+	return h.Sum64()
+}
+
+// pathHash returns the hash of a path from those of the path above, 0 for the root, and of its last function.
+func pathHash(above, function uint64) uint64 {
+	high, low := bits.Mul64(above^function, 0x9e3779b97f4a7c15) // 2^64 divided by the golden ratio
+	return high ^ low
 }
 
 // A class of sizes has the sizes with the same number of bits and the same classBits bits after the

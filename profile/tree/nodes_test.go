@@ -220,6 +220,7 @@ type plainNode struct {
 	self, total int64
 	parent      *plainNode
 	children    []*plainNode
+	hash        uint64 // of the path
 	kept        bool
 }
 
@@ -250,7 +251,7 @@ func plainTree(d tree.Direction, name string, most int, stacks *profile.Stacks) 
 			i := slices.IndexFunc(n.children, func(c *plainNode) bool { return c.frame.Function == f.Function && c.frame.File == f.File })
 			if i < 0 {
 				i = len(n.children)
-				n.children = append(n.children, &plainNode{frame: f, parent: n})
+				n.children = append(n.children, &plainNode{frame: f, parent: n, hash: tree.PathHash(n.hash, f)})
 				all = append(all, n.children[i])
 			}
 			n = n.children[i]
@@ -259,7 +260,9 @@ func plainTree(d tree.Direction, name string, most int, stacks *profile.Stacks) 
 		n.self += value
 	}
 	size := func(n *plainNode) int64 { return max(n.total, -n.total) }
-	slices.SortStableFunc(all, func(a, b *plainNode) int { return int(size(b) - size(a)) })
+	slices.SortFunc(all, func(a, b *plainNode) int {
+		return stdcmp.Or(stdcmp.Compare(size(b), size(a)), stdcmp.Compare(a.hash, b.hash))
+	})
 	left := most
 	for _, n := range all {
 		var missing []*plainNode
