@@ -22,7 +22,7 @@ func TestDeleteRows(t *testing.T) {
 	effort.Long(t)
 	collectRarely(t)
 	deleted, cold, restarts := int64(0), 0, 0
-	for seed := range uint64(effort.Part(400, 8)) {
+	for seed := range uint64(effort.Part(400, 8+17*boolInt(effort.Race))) {
 		a := newQueryAsker(t, seed)
 		if !a.opts.Manual {
 			continue
