@@ -76,14 +76,20 @@ func (l ListView) UUIDs(dst []uuid.UUID, code uint32) []uuid.UUID {
 
 // element returns an element's dictionary and its code there.
 func (l *ListView) element(code uint32) (*Lists, uint32) {
-	last := len(l.dicts) - 1
-	for l.refs != nil && last > 0 && code <= l.bases[last] {
-		last--
-	}
+	dict, there := l.place(code)
+	return l.dicts[dict], there
+}
+
+// place returns the index of an element's dictionary, and its code there.
+func (l *ListView) place(code uint32) (dict int, there uint32) {
 	if l.refs == nil {
-		return l.dicts[0], code
+		return 0, code
 	}
-	return l.dicts[last], code - l.bases[last]
+	dict = len(l.dicts) - 1
+	for dict > 0 && code <= l.bases[dict] {
+		dict--
+	}
+	return dict, code - l.bases[dict]
 }
 
 // Element returns the element with the given code.

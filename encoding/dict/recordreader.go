@@ -37,13 +37,7 @@ func (l ListView) RecordReader() *RecordReader {
 // next call, and must not be changed. A record that came after the reader has no shared texts. It costs about 10 ns for
 // each text.
 func (r *RecordReader) Read(code uint32) (record []byte, texts []SharedText) {
-	dict := 0
-	for at := len(r.from.dicts) - 1; r.from.refs != nil && at > 0; at-- {
-		if code > r.from.bases[at] {
-			dict, code = at, code-r.from.bases[at]
-			break
-		}
-	}
+	dict, code := r.from.place(code)
 	of := r.from.dicts[dict].recordOf.at(int(code) - 1).Load()
 	switch {
 	case of == 0:
@@ -52,29 +46,7 @@ func (r *RecordReader) Read(code uint32) (record []byte, texts []SharedText) {
 		v := r.from.dicts[dict].records.view()
 		return v.read(&r.buf, int(of)-1), nil
 	}
-	return r.read(dict, int(of)-1)
-}
-
-// read is recordsView.read that notes the texts.
-func (r *RecordReader) read(dict, i int) ([]byte, []SharedText) {
-	v, known := &r.views[dict], &r.known[dict]
-	at := v.places[uint(i)/pageLen][uint(i)%pageLen]
-	stored := v.stored[at.block/pageLen][at.block%pageLen][at.offset:]
-	length, n := small(stored)
-	if end := n + int(length); stored[end] == 0 { // whole
-		return stored[n:end:end], nil
-	}
-	own, text, stored := next(stored)
-	record, texts := append(r.buf[:0], own...), r.texts[:0]
-	for text != 0 {
-		if e := &v.entries[(text-1)/pageLen][(text-1)%pageLen]; e.length > 0 {
-			start := uint32(len(record))
-			record = append(record, v.texts[e.block/pageLen][e.block%pageLen][e.offset:e.offset+e.length]...)
-			texts = append(texts, SharedText{start, uint32(len(record)), known.base + text})
-		}
-		own, text, stored = next(stored)
-		record = append(record, own...)
-	}
-	r.buf, r.texts = record, texts
-	return record, texts
+	r.texts = r.texts[:0]
+	record = r.views[dict].readTexts(&r.buf, int(of)-1, &r.texts, r.known[dict].base)
+	return record, r.texts
 }

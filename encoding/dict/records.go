@@ -180,7 +180,10 @@ func (r *records) view() recordsView {
 
 // read returns the i-th record, which nobody may change: its own memory if it is whole, or that of buf. It costs about 10 ns
 // a text.
-func (v *recordsView) read(buf *[]byte, i int) []byte {
+func (v *recordsView) read(buf *[]byte, i int) []byte { return v.readTexts(buf, i, nil, 0) }
+
+// readTexts is read that also appends the shared texts in the record to texts, if that is not nil. Their codes begin behind base.
+func (v *recordsView) readTexts(buf *[]byte, i int, texts *[]SharedText, base uint32) []byte {
 	at := v.places[uint(i)/pageLen][uint(i)%pageLen]
 	stored := v.stored[at.block/pageLen][at.block%pageLen][at.offset:]
 	length, n := small(stored)
@@ -191,7 +194,11 @@ func (v *recordsView) read(buf *[]byte, i int) []byte {
 	record := append((*buf)[:0], own...)
 	for text != 0 {
 		if e := &v.entries[(text-1)/pageLen][(text-1)%pageLen]; e.length > 0 {
+			start := uint32(len(record))
 			record = append(record, v.texts[e.block/pageLen][e.block%pageLen][e.offset:e.offset+e.length]...)
+			if texts != nil {
+				*texts = append(*texts, SharedText{start, uint32(len(record)), base + text})
+			}
 		}
 		own, text, stored = next(stored)
 		record = append(record, own...)
