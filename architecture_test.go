@@ -375,6 +375,7 @@ func TestGoroutinesHaveOwners(t *testing.T) {
 		"internal/query/aggregate.go":             1, // parts of a large aggregation, which waits
 		"history/summary/parts.go":                1, // parts of a question about many attributes, which waits
 		"profile/tree/batches.go":                 1, // the reader of the stacks of a tree or table, which waits
+		"profile/tree/merger.go":                  1, // the merger of a part of a tree: the one that shares waits
 		"render/timegraph_shares.go":              1, // parts of a picture of many attributes, which waits
 		"server/internal/fanout/node.go":          1, // questions to nodes: the answer waits
 		"server/internal/fanout/stalled.go":       1, // asks a node whether it is alive: the exchange waits

@@ -114,12 +114,15 @@ func fleetDir(t *testing.T) string {
 // other processes of the machine change little, and the requests in the order of their answers.
 type click struct {
 	ms       float64
+	asked    float64 // when the page asked for the graph
+	answered float64 // when it had the answer
 	own      time.Duration
 	requests []string
 }
 
 func (c click) String() string {
-	return fmt.Sprintf("%.0f ms (the server had %v of the processors, requests %s)", c.ms, c.own.Round(time.Millisecond), strings.Join(c.requests, " "))
+	return fmt.Sprintf("%.0f ms (asked at %.0f, answered at %.0f; the server had %v of the processors, requests %s)",
+		c.ms, c.asked, c.answered, c.own.Round(time.Millisecond), strings.Join(c.requests, " "))
 }
 
 // requestLog has the paths of the requests that were answered.
@@ -185,6 +188,8 @@ func firstFlames(t *testing.T, dir string) (cold, warm, tab click) {
 		b.until("window.paint > 0")
 		c.own, c.requests = processorTime(t)-before, log.take()
 		c.ms = eval[float64](b, "paint")
+		times := eval[[]float64](b, `(([e]) => [e.startTime, e.responseEnd].map((t) => t - (window.clicked ?? 0)))(performance.getEntriesByType("resource").filter((e) => e.name.includes("/flame?")).slice(-1))`)
+		c.asked, c.answered = times[0], times[1]
 		b.settles("Number(document.querySelector('.touched').textContent.match(/([0-9,]+) summed/)[1].replaceAll(',', '')) >= " + fmt.Sprint(*clickRows))
 		return c
 	}

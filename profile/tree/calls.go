@@ -3,7 +3,9 @@ package tree
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
+	"slices"
 
 	"github.com/granarydb/granary/columnstore"
 )
@@ -25,26 +27,25 @@ type Calls struct {
 	direction Direction
 	function  string // root of Callers and Callees
 
-	most, bytes int64
+	most, bytes int64 // bytes of the functions and stacks
 	nodes       pathNodes
-	frames      []Frame // by number, one for each function
+	noNegatives bool
+	isMonotone  bool     // no node is greater than its parent
+	sum         [2]int64 // of values, while isMonotone
+	frames      []Frame  // by number, one for each function
 	walks       int
 	numbers     map[pathFunction]uint32 // numbers of frames, from the second walk on: the first walk has one number for each function
-	last        []step                  // the previous path
-	groups      [][]int64               // by group and node: values of stacks that end in the node, or leave the tree there
+	whole       *treeNodes              // the tree of the sides, once there is a group
+	groups      [][]int64               // by group and node of whole: values of stacks that end in the node, or leave the tree there
 }
 
 // pathFunction identifies the function of a frame.
 type pathFunction struct{ name, file string }
 
-// step is a function on a path, and its node.
-type step struct {
-	function uint32
-	node     int32
-}
-
 // walk is the state of an Add: facts about frames by their numbers in profile.Stacks.Numbered.
 type walk struct {
+	to        *pathNodes
+	isGroup   bool     // functions that the tree lacks are others
 	isWhole   bool     // all frames are in the tree
 	functions []uint32 // number of the function in the tree; 0 if it has none yet
 	numbers   []uint32 // numbers of the stack, leaf first
@@ -57,15 +58,16 @@ type walk struct {
 	inTree []uint32 // by number in the stacks, like functions
 }
 
-// Bytes for a stack of an answer, and for a node and a function of a tree. A node takes 24 bytes, 8 for a
-// second side, up to 32 in its table, which grows by copying, 39 while the nodes are brought into order,
-// and 40 in columns. Maps and slices of functions can be half empty, and both grow by copying.
+// Bytes for a stack of an answer, and for a node and a function of a tree. A node takes 16 bytes as one of a path, 4 while
+// nodes are merged, 36 when they are, and 40 in columns. Maps and slices of functions can be half empty, and both grow by
+// copying.
 const (
-	stackBytes = 16
-	nodeBytes  = 144
-	frameBytes = 320 // and its texts
-	groupBytes = 24  // for a node by group: its value, its total, and its value in the answer
-	seenBytes  = 192 // for a frame of a walk: 93, in slices that can be half empty
+	stackBytes  = 16
+	nodeBytes   = 96
+	secondBytes = 24  // for a node of a tree with two sides: 8 and 16
+	frameBytes  = 320 // and its texts
+	groupBytes  = 24  // for a node by group: its value, its total, and its value in the answer
+	seenBytes   = 192 // for a frame of a walk: 93, in slices that can be half empty
 )
 
 // stacksAtOnce is the number of stacks between two checks of the context.
@@ -87,37 +89,26 @@ func New(d Direction, function string, most int64) *Calls {
 		root = function
 	}
 	return &Calls{
-		direction: d, function: function, most: most, nodes: newPathNodes(),
+		direction: d, function: function, most: most, nodes: newPathNodes(), isMonotone: true,
 		frames: []Frame{rootFrame: {Function: root}, otherFrame: {Function: "other"}}, numbers: map[pathFunction]uint32{},
 	}
 }
 
 // DropNegatives sets values below 0 to 0, because a picture cannot show a negative width. A value is the
 // sum of the stacks that end in a node, on one side. Only differences, and profiles with negative values,
-// have such sums. It costs about 1 ns a node.
-func (c *Calls) DropNegatives() {
-	for i := range c.nodes.count {
-		for side, v := range c.nodes.self(i) {
-			if v < 0 {
-				c.nodes.addValue(i, side, -v)
-			}
-		}
-	}
-}
+// have such sums.
+func (c *Calls) DropNegatives() { c.noNegatives = true }
 
 // Add adds stacks to side 0 or 1. In a difference, side 0 is before. The error is
 // columnstore.ErrQueryMemory or ctx.Err(). After an error the tree is of no use. Add costs as much as
-// profile.Stacks.Numbered, and 100 ns for each frame that a path does not share with the previous path.
+// profile.Stacks.Numbered, and 25 ns for each frame that a path does not share with the previous path.
 func (c *Calls) Add(ctx context.Context, side int, stacks StackList) error {
 	if c.groups != nil {
 		panic("tree: a side comes after a group")
 	}
-	w := &walk{isWhole: c.direction == FromRoot || c.direction == FromLeaf}
-	return c.each(ctx, stacks, w, c.direction == FromRoot, func(value int64) {
-		if from, direction, ok := c.way(w); ok {
-			c.path(side, w, from, direction, value)
-		}
-	})
+	c.nodes.cut(0)
+	w := &walk{to: &c.nodes, isWhole: c.isWhole()}
+	return c.each(ctx, stacks, w, side)
 }
 
 // AddGroup adds stacks to a group's values by node, which are separate from the sides. AddGroup adds no node.
@@ -125,27 +116,42 @@ func (c *Calls) Add(ctx context.Context, side int, stacks StackList) error {
 // Groups have numbers from 0 on, and come after the sides: after a group, Add panics. Errors and cost are as
 // for Add.
 func (c *Calls) AddGroup(ctx context.Context, group int, stacks StackList) error {
-	for len(c.groups) <= group {
-		c.groups = append(c.groups, make([]int64, c.nodes.count))
-		c.bytes += groupBytes * int64(c.nodes.count)
+	if c.whole == nil {
+		c.whole = c.merge(0)
 	}
-	w := &walk{}
-	return c.each(ctx, stacks, w, false, func(value int64) {
-		if from, direction, ok := c.way(w); ok {
-			c.groups[group][c.deepest(w, from, direction)] += value
-		}
-	})
+	for len(c.groups) <= group {
+		c.groups = append(c.groups, make([]int64, len(c.whole.nodes)))
+		c.bytes += groupBytes * int64(len(c.whole.nodes))
+	}
+	of := newPathNodes()
+	w := &walk{to: &of, isGroup: true, isWhole: c.isWhole()}
+	if err := c.each(ctx, stacks, w, 0); err != nil {
+		return err
+	}
+	c.whole.overlay(of.merge(len(c.frames), 0, false), len(c.frames), c.groups[group])
+	return nil
 }
 
-// each calls add for each stack while the tree fits. The stack is then that of w.
-func (c *Calls) each(ctx context.Context, stacks StackList, w *walk, ownOnly bool, add func(value int64)) error {
+// merge returns the tree of the sides, with at least the `most` greatest nodes, or with all if most is 0 or less.
+func (c *Calls) merge(most int) *treeNodes {
+	if !c.isMonotone {
+		most = 0
+	}
+	return c.nodes.merge(len(c.frames), max(most, 0), c.noNegatives)
+}
+
+// isWhole reports that all stacks and all frames are in the tree.
+func (c *Calls) isWhole() bool { return c.direction == FromRoot || c.direction == FromLeaf }
+
+// each adds each stack to the nodes of w while the tree fits.
+func (c *Calls) each(ctx context.Context, stacks StackList, w *walk, side int) error {
 	c.bytes += stackBytes * int64(stacks.Len())
 	if c.walks++; c.walks == 2 {
 		for i, f := range c.frames[ownFrames:] {
 			c.numbers[pathFunction{f.Function, f.File}] = uint32(ownFrames + i)
 		}
 	}
-	for b := range batches(ctx, stacks, ownOnly) {
+	for b := range batches(ctx, stacks, c.direction == FromRoot) {
 		for i := range b.seen {
 			c.see(w, &b.seen[i])
 		}
@@ -157,12 +163,48 @@ func (c *Calls) each(ctx context.Context, stacks StackList, w *walk, ownOnly boo
 				}
 			}
 			w.numbers, w.shared = b.frames(i), b.shared[i]
-			if add(value); c.most > 0 && c.bytes > c.most {
-				return fmt.Errorf("%w: stopped at %d bytes, with %d functions on call paths", columnstore.ErrQueryMemory, c.bytes, c.nodes.count-1)
+			from, direction, ok := c.way(w)
+			if !ok {
+				continue
+			}
+			c.path(w, from, direction)
+			w.to.addValue(w.to.last(), side, value)
+			c.isMonotone = c.isMonotone && value >= 0 && c.sum[side] <= math.MaxInt64-value
+			c.sum[side] += value
+			if c.most > 0 && c.size(w) > c.most {
+				if err := c.shrink(w); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return ctx.Err()
+}
+
+// size returns the accounted bytes: of the tree, and of the nodes of a group's walk.
+func (c *Calls) size(w *walk) int64 {
+	bytes := c.bytes + nodeBytes*int64(c.nodes.count)
+	if c.nodes.second != nil {
+		bytes += secondBytes * int64(c.nodes.count)
+	}
+	if w.isGroup {
+		bytes += nodeBytes * int64(w.to.count)
+	}
+	return bytes
+}
+
+// shrink merges the nodes of a walk that exceed the memory. If that frees less than an eighth of the memory, the error is
+// columnstore.ErrQueryMemory, because the next merge would come soon.
+func (c *Calls) shrink(w *walk) error {
+	path := slices.Clone(w.to.path)
+	*w.to = w.to.merge(len(c.frames), 0, false).paths()
+	for _, s := range path { // the next stack can share it
+		w.to.push(s.function)
+	}
+	if bytes := c.size(w); bytes > c.most-c.most/8 {
+		return fmt.Errorf("%w: stopped at %d bytes, with %d functions on call paths", columnstore.ErrQueryMemory, bytes, c.nodes.count-1)
+	}
+	return nil
 }
 
 // see records a new frame.
@@ -196,47 +238,27 @@ func (c *Calls) way(w *walk) (from, step int, ok bool) {
 	return at - 1, -1, at >= 0
 }
 
-// path adds the frames from index `from` on, in a direction, to the end. Neighbouring paths share their
-// first frames, whose nodes are reused from the previous path.
-func (c *Calls) path(side int, w *walk, from, direction int, value int64) {
-	depth, shared := 0, true
-	parent := int32(0)
-	if w.shared > 0 {
-		depth, parent = w.shared, c.last[w.shared-1].node
-	}
+// path adds the path of the frames from index `from` on, in a direction, to the end. Neighbouring paths share the nodes of
+// their first functions.
+func (c *Calls) path(w *walk, from, direction int) {
+	p, depth := w.to, w.shared
 	for i := from; i >= 0 && i < len(w.numbers); i += direction {
 		function := w.functions[w.numbers[i]]
 		if function == 0 {
 			function = c.functionOf(w, &w.frames[w.numbers[i]])
 			w.functions[w.numbers[i]] = function
 		}
-		if shared = shared && depth < len(c.last) && c.last[depth].function == function; !shared {
-			c.last = append(c.last[:depth], step{function, c.child(parent, function)})
+		if depth < len(p.path) {
+			if p.path[depth].function == function {
+				depth++
+				continue
+			}
+			p.cut(depth)
 		}
-		parent = c.last[depth].node
+		p.push(function)
 		depth++
 	}
-	c.last = c.last[:depth]
-	c.nodes.addValue(parent, side, value)
-}
-
-// deepest returns the last node that a path shares with the tree.
-func (c *Calls) deepest(w *walk, from, direction int) int32 {
-	at := int32(0)
-	for i := from; i >= 0 && i < len(w.numbers); i += direction {
-		function := w.functions[w.numbers[i]]
-		if function == 0 {
-			f := &w.frames[w.numbers[i]]
-			function = c.numbers[pathFunction{f.Function, f.File}]
-			w.functions[w.numbers[i]] = function
-		}
-		child := c.nodes.child(at, function)
-		if child == 0 { // no node has the function 0
-			break
-		}
-		at = child
-	}
-	return at
+	p.cut(depth)
 }
 
 // functionOf returns the number of the function of a frame in the tree.
@@ -246,20 +268,28 @@ func (c *Calls) functionOf(w *walk, f *seenFrame) uint32 {
 		w.inTree = append(w.inTree, make([]uint32, of+1-len(w.inTree))...)
 	}
 	if w.inTree[of] == 0 {
-		w.inTree[of] = c.number(&f.Frame)
+		w.inTree[of] = c.number(w, &f.Frame)
 	}
 	function := w.inTree[of]
-	least(&c.frames[function], &f.Frame)
+	if !w.isGroup {
+		least(&c.frames[function], &f.Frame)
+	}
 	return function
 }
 
 // number returns the number of the function of a frame that is new to the walk.
-func (c *Calls) number(f *Frame) uint32 {
+func (c *Calls) number(w *walk, f *Frame) uint32 {
 	of := pathFunction{f.Function, f.File}
 	if number, known := c.numbers[of]; known {
 		return number
 	}
+	if w.isGroup {
+		return otherFrame
+	}
 	number := uint32(len(c.frames))
+	if len(c.frames) == cap(c.frames) {
+		c.frames = slices.Grow(c.frames, len(c.frames)) // append grows large slices by a quarter, and copies more
+	}
 	if c.frames = append(c.frames, Frame{Function: f.Function, File: f.File}); c.walks > 1 {
 		c.numbers[of] = number
 	}
@@ -276,12 +306,4 @@ func least(of, f *Frame) {
 	if f.Mapping != "" && (of.Mapping == "" || f.Mapping < of.Mapping) {
 		of.Mapping = f.Mapping
 	}
-}
-
-func (c *Calls) child(parent int32, frame uint32) int32 {
-	i, isNew := c.nodes.add(parent, frame)
-	if isNew {
-		c.bytes += nodeBytes
-	}
-	return i
 }

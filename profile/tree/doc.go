@@ -10,6 +10,12 @@
 //	  |     Callees        from a function to the leaves of its stacks /
 //	  +-> Top              the functions of all stacks, with their costs
 //
+// A tree is made in three steps:
+//
+//	pathNodes  each stack's path, which shares nodes with the previous stack's path alone: nothing is looked up
+//	treeNodes  one node for each path; of a cut tree, small nodes are dropped as soon as they end
+//	Nodes      the greatest nodes, as columns
+//
 // A cut tree has the nodes with the greatest totals, and sums the others:
 //
 //	index  depth  frame          self  total

@@ -446,22 +446,34 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestLargest keeps the nodes that a sort of all of them would.
+// TestLargest compares cut trees that drop small nodes early with trees that are cut when all nodes are there: a tree with
+// a group drops none.
 func TestLargest(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		c := tree.New(tree.FromRoot, "", 0)
-		if err := c.Add(t.Context(), 0, stacksOf(t, randomSamples(rng, 300)...)); err != nil {
-			t.Fatal(err)
-		}
-		for _, most := range []int{1, 20, 1 << 20} {
-			nodes, sizes := c.InClasses(most)
-			if len(nodes) != c.Count()-1 {
-				t.Fatalf("seed %d: %d of %d nodes", seed, len(nodes), c.Count()-1)
+		sides := make([]*profile.Stacks, 1+seed%2)
+		for side := range sides {
+			samples := randomSamples(rng, 300)
+			for i := range samples {
+				samples[i].value = 1 + rng.Int64N(1<<rng.Int64N(12))
 			}
-			for i := 1; i < len(nodes); i++ {
-				if sizes[i] > sizes[i-1] || sizes[i] == sizes[i-1] && nodes[i] < nodes[i-1] {
-					t.Fatalf("seed %d: node %d of size %d comes after %d of %d", seed, nodes[i], sizes[i], nodes[i-1], sizes[i-1])
+			sides[side] = stacksOf(t, samples...)
+		}
+		for d := tree.FromRoot; d <= tree.Callees; d++ {
+			for _, most := range []int{1, 2, 20, 150} {
+				whole := tree.New(d, "f1", 0)
+				for side, s := range sides {
+					if err := whole.Add(t.Context(), side, s); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := whole.AddGroup(t.Context(), 0, stacksOf(t)); err != nil {
+					t.Fatal(err)
+				}
+				want, got := whole.Nodes(most), nodesOf(t, d, "f1", most, sides...)
+				want.Groups = got.Groups
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("seed %d, direction %d, %d nodes: -want +got\n%s", seed, d, most, diff)
 				}
 			}
 		}
@@ -565,7 +577,7 @@ func TestBounds(t *testing.T) {
 	cancel()
 	for d := tree.FromRoot; d <= tree.Callees; d++ {
 		c := tree.New(d, "f1", tree.StackBytes*int64(s.Len())+tree.FrameBytes)
-		if err := c.Add(t.Context(), 0, s); !errors.Is(err, columnstore.ErrQueryMemory) || c.Count() > 3 {
+		if err := c.Add(t.Context(), 0, s); !errors.Is(err, columnstore.ErrQueryMemory) || c.Count() > 8 { // the root, and a stack
 			t.Errorf("direction %d: %v, %d nodes", d, err, c.Count())
 		}
 		if err := tree.New(d, "f1", 0).Add(over, 0, s); !errors.Is(err, context.Canceled) {
@@ -577,6 +589,58 @@ func TestBounds(t *testing.T) {
 	}
 	if _, err := tree.Top(over, 0, s); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// TestShrink makes trees in less memory than the nodes of all paths need, because paths come more than once.
+func TestShrink(t *testing.T) {
+	s, other := stacksOf(t, randomSamples(rand.New(rand.NewPCG(10, 9)), 2000)...), stacksOf(t, randomSamples(rand.New(rand.NewPCG(11, 9)), 2000)...)
+	for d := tree.FromRoot; d <= tree.FromLeaf; d++ {
+		made := func(most int64) (*tree.Calls, error) {
+			c := tree.New(d, "", most)
+			for range 4 {
+				if err := errors.Join(c.Add(t.Context(), 0, s), c.Add(t.Context(), 1, other)); err != nil {
+					return nil, err
+				}
+			}
+			return c, c.AddGroup(t.Context(), 0, other)
+		}
+		free, err := made(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tight, err := made(free.Bytes() / 2)
+		if err != nil {
+			t.Fatalf("direction %d, of %d bytes: %v", d, free.Bytes(), err)
+		}
+		if tight.Bytes() >= free.Bytes() {
+			t.Errorf("direction %d: %d bytes, without a bound %d", d, tight.Bytes(), free.Bytes())
+		}
+		if diff := cmp.Diff(free.Nodes(0), tight.Nodes(0)); diff != "" {
+			t.Fatalf("direction %d: -free +tight\n%s", d, diff)
+		}
+	}
+}
+
+// TestNodes_Large compares trees that two goroutines make with sums over paths.
+func TestNodes_Large(t *testing.T) {
+	rng := rand.New(rand.NewPCG(12, 9))
+	sides := [2]*profile.Stacks{}
+	for side := range sides {
+		var samples []sample
+		for range 1600 {
+			var frames []profile.Frame
+			for depth := range 24 {
+				frames = append(frames, profile.Frame{Function: fmt.Sprint("f", rng.IntN(4+4*(24-depth))), File: "x.go"})
+			}
+			frames = append(frames, profile.Frame{Function: "main", File: "x.go"})
+			samples = append(samples, sample{frames, 1 + rng.Int64N(1000)})
+		}
+		sides[side] = stacksOf(t, samples...)
+	}
+	want := [2]map[string][2]int64{sums(tree.FromRoot, "", sides[0]), sums(tree.FromRoot, "", sides[1])}
+	for _, most := range []int{0, 100, 5000} {
+		checkNodes(t, nodesOf(t, tree.FromRoot, "", most, sides[:]...), want, most)
 	}
 }
 
