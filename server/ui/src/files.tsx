@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import { post, type StoreState } from "./api";
+import { on } from "./events";
 import { text, value } from "./format";
 import { Failed } from "./message";
 
@@ -20,10 +21,7 @@ export function useDrop(take: (files: File[]) => void) {
       over(e);
       if (e.dataTransfer?.files.length) take([...e.dataTransfer.files]);
     };
-    addEventListener("dragover", over);
-    addEventListener("dragleave", leave);
-    addEventListener("drop", drop);
-    return () => { removeEventListener("dragover", over); removeEventListener("dragleave", leave); removeEventListener("drop", drop); };
+    return on(window, { dragover: over, dragleave: leave, drop });
   }, []);
 }
 

@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { saveAs, type Group } from "./api";
 import { showAround } from "./around";
-import { fit, onColours } from "./canvas";
+import { css, fit, onColours } from "./canvas";
 import { change, percent, text, value } from "./format";
 import { at, box, draw, rowHeight, search, spanOf, type Look, type Span, type View } from "./flame";
 import { pointed } from "./framebox";
@@ -30,19 +30,17 @@ interface Props {
   noise?: Noise; // of a difference
 }
 
-const css = (style: CSSStyleDeclaration, name: string) => style.getPropertyValue(name).trim();
-
 // look reads the colours of the page's style.
 function look(tree: Tree, by: string, hits: Uint8Array | null, ctx: CanvasRenderingContext2D, shares?: Group[], noise?: Noise): Look {
-  const style = getComputedStyle(document.documentElement), font = css(style, "--frame-font");
+  const font = css("--frame-font");
   ctx.font = font;
-  const all = (name: string, n: number) => Array.from({ length: n }, (_, i) => css(style, name + i));
+  const all = (name: string, n: number) => Array.from({ length: n }, (_, i) => css(name + i));
   return {
-    ink: css(style, "--frame-ink"), faint: css(style, "--faint"), rest: css(style, "--rest"), run: css(style, "--run"), hit: css(style, "--accent"), dim: css(style, "--dim"), line: css(style, "--rule"),
-    background: css(style, "--surface"), strong: css(style, "--strong"), font, charWidth: ctx.measureText("M").width,
+    ink: css("--frame-ink"), faint: css("--faint"), rest: css("--rest"), run: css("--run"), hit: css("--accent"), dim: css("--dim"), line: css("--rule"),
+    background: css("--surface"), strong: css("--strong"), font, charWidth: ctx.measureText("M").width,
     fills: all("--fill", 8), changes: all("--change", 7), group: tree.group(by), hits, noise: noise && Uint8Array.from(tree.of.names, (name) => (noise(name)?.cum ? 1 : 0)),
     heat: by === "value" ? all("--change", 7).slice(3) : undefined,
-    shares: shares && { fills: shares.map((g) => css(style, groupFill(g) < 0 ? "--rest" : "--state" + groupFill(g))), isWhole: by === "state" },
+    shares: shares && { fills: shares.map((g) => css(groupFill(g) < 0 ? "--rest" : "--state" + groupFill(g))), isWhole: by === "state" },
   };
 }
 
@@ -282,7 +280,6 @@ const captionHeight = 18;
 export function saveGraph(texts: string[]) {
   const graphs = [...document.querySelectorAll<HTMLCanvasElement>(".flame canvas")], out = document.createElement("canvas"), ctx = out.getContext("2d"), ratio = devicePixelRatio || 1;
   if (!ctx || !graphs.length) return;
-  const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const font = `${12 * ratio}px system-ui, "DejaVu Sans", sans-serif`, margin = 8 * ratio, width = Math.max(...graphs.map((g) => g.width));
   ctx.font = font;
   const lines: string[] = [];

@@ -1,6 +1,7 @@
 // The whole of a graph above it, and a handle on what is seen.
 
 import { useEffect, useRef } from "preact/hooks";
+import { on } from "./events";
 import { place, type Tree } from "./tree";
 import type { Look, Span } from "./flame";
 import { between, moved } from "./seen";
@@ -43,13 +44,7 @@ export function MiniMap({ map, tree, seen, see }: Props) {
       else if (Math.abs(to - from) > 0.005) see(between(tree, from, to));
     };
     const up = () => { from = null; };
-    const reset = () => latest.current.see(undefined);
-    el.addEventListener("pointerdown", down);
-    el.addEventListener("pointermove", move);
-    el.addEventListener("pointerup", up);
-    el.addEventListener("pointercancel", up);
-    el.addEventListener("dblclick", reset);
-    return () => { el.removeEventListener("pointerdown", down); el.removeEventListener("pointermove", move); el.removeEventListener("pointerup", up); el.removeEventListener("pointercancel", up); el.removeEventListener("dblclick", reset); };
+    return on(el, { pointerdown: down, pointermove: move, pointerup: up, pointercancel: up, dblclick: () => latest.current.see(undefined) });
   }, []);
   return <div class="minimap" ref={host} aria-hidden="true" title="all of the graph: drag to choose what is seen"><canvas ref={canvas} /><div class="handle" ref={handle} hidden /></div>;
 }

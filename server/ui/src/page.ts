@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { Head, Load, Params } from "./api";
+import { on } from "./events";
 import { count, many } from "./format";
 import { details, inView, lit, missing, spoken, touched, uncopied } from "./signal";
 import { chosen, type History } from "./states";
@@ -27,11 +28,7 @@ export interface Range extends Bases { from: number; to: number }
 // useAddress returns the state of the address, and how to change it.
 export function useAddress(): [State, Page["go"]] {
   const [state, set] = useState(() => parse(location.search));
-  useEffect(() => {
-    const back = () => set(parse(location.search));
-    addEventListener("popstate", back);
-    return () => removeEventListener("popstate", back);
-  }, []);
+  useEffect(() => on(window, { popstate: () => set(parse(location.search)) }), []);
   const go: Page["go"] = (change, inPlace = false) => {
     const next = { ...parse(location.search), ...change };
     const address = location.pathname + print(next);

@@ -1,6 +1,7 @@
 // The parts of the page beside the graph, which fold, and the keys that work everywhere.
 
 import { useEffect } from "preact/hooks";
+import { on } from "./events";
 import { kept, type Signal } from "./signal";
 
 // Each part is "1" if it is open, "0" if it is folded, and "" as there is room: in a low window the states would leave no graph.
@@ -30,8 +31,7 @@ export function Parts({ has }: { has: string[] }) {
       else return;
       e.preventDefault();
     };
-    addEventListener("keydown", key);
-    return () => removeEventListener("keydown", key);
+    return on(window, { keydown: key });
   }, [has.join()]);
   return <span class="parts" role="group" aria-label="parts of the page">{keys.filter((n) => has.includes(n)).map((name) => <Part name={name} key={name} />)}</span>;
 }

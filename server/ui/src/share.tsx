@@ -6,7 +6,7 @@ import { link, saveWithToken, type Head, type Params } from "./api";
 import { sampleType } from "./chart";
 import { clock, text } from "./format";
 import { saveGraph } from "./graph";
-import { useOutside } from "./outside";
+import { useOutside } from "./events";
 import { copy, fixed, question, type Page } from "./page";
 import { end, print, resolve, stamp, type State } from "./url";
 

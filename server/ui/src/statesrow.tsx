@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import type { Head } from "./api";
-import { fit, onColours } from "./canvas";
+import { css, fit, onColours } from "./canvas";
 import { clock, many, span, text, value } from "./format";
 import { Failed } from "./message";
 import { timeKey } from "./graphkeys";
@@ -88,10 +88,7 @@ function usePlotWidth(): number {
   return width;
 }
 
-function colours(): Colours {
-  const style = getComputedStyle(document.documentElement), css = (name: string) => style.getPropertyValue(name).trim();
-  return { fills: Array.from({ length: 8 }, (_, i) => css("--state" + i)), surface: css("--surface"), rule: css("--rule"), muted: css("--muted"), strong: css("--strong") };
-}
+const colours = (): Colours => ({ fills: Array.from({ length: 8 }, (_, i) => css("--state" + i)), surface: css("--surface"), rule: css("--rule"), muted: css("--muted"), strong: css("--strong") });
 
 // Place is a row and a pixel of it.
 interface Place { row: number; pixel: number }
