@@ -55,7 +55,7 @@ export function Graph({ page, of, label, isUp = false, side = "", hasZoom = fals
   const only = lit.use();
   const found = useMemo(() => { const p = regular(only ? exactly(only) : state.s); return p && search(tree, p); }, [tree, state.s, only]);
   // These run before the next key: a focus that came later would take back its step.
-  useLayoutEffect(() => { lastPath.current = tree.path(zoomed).reverse().map((n) => tree.hash[n]!); }, [tree, zoomed]);
+  useLayoutEffect(() => { lastPath.current = zoomed ? tree.path(zoomed).reverse().map((n) => tree.hash[n]!) : []; }, [tree, zoomed]);
   useLayoutEffect(() => setFocused(zoomed), [tree, zoomed]);
   useLayoutEffect(() => { if (hasZoom) inView.name = zoomed ? tree.name(zoomed) : ""; }, [tree, zoomed]);
 
@@ -75,7 +75,7 @@ export function Graph({ page, of, label, isUp = false, side = "", hasZoom = fals
 
   const zoom = (node: number) => {
     seen.current = undefined;
-    if (hasZoom && tree.others.has(node) && Number(state.n) < mostFrames) go({ n: String(mostFrames) }); // what it stands for
+    if (hasZoom && tree.others[node] && Number(state.n) < mostFrames) go({ n: String(mostFrames) }); // what it stands for
     else if (hasZoom) go({ z: node ? tree.hash[node]!.toString(16) : "", win: "", ...(node && state.near ? { near: tree.name(node) } : {}) });
     else setOwnZoom(node);
     spoken.say("zoomed to " + text(tree.name(node), 100));
@@ -235,7 +235,7 @@ function reveal(host: HTMLElement | null, tree: Tree, isUp: boolean, node: numbe
 // describe is the line of a frame: name, place, own and total values.
 export function describe(tree: Tree, node: number, unit: string, zoomed = 0, shares: Group[] = []): string {
   const last = tree.sides - 1, all = tree.total[last]![0]!, file = tree.file(node), parts = [text(tree.name(node), 200)];
-  const count = tree.others.get(node);
+  const count = tree.others[node];
   if (count) parts[0] = `other: ${count.toLocaleString("en")} frames that the tree leaves out`;
   if (file) parts.push(text(file, 120) + (tree.line(node) ? ":" + tree.line(node) : ""));
   const t = tree.total[last]![node]!;

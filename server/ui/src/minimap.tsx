@@ -61,7 +61,7 @@ function overview(canvas: HTMLCanvasElement, host: HTMLElement, tree: Tree, look
     const level = tree.levels[Math.floor(y * tree.levels.length / rows)]!;
     for (let i = 0; i < level.id.length; ) {
       const left = level.x[i]! / all * width, right = left + Math.max(1, level.w[i]! / all * width), f = tree.of.function[level.id[i]!]!;
-      ctx.fillStyle = look.hits?.[f] ? look.hit : f < 2 ? look.rest : tree.sides > 1 || look.hits ? look.run : look.fills[look.group[f]! % look.fills.length]!;
+      ctx.fillStyle = look.hits?.[f] ? look.hit : f < 2 ? look.rest : tree.sides > 1 || look.hits ? look.run : look.fills[look.group(f) % look.fills.length]!;
       ctx.fillRect(left, y * tall, right - left, tall);
       i = Math.max(i + 1, look.hits ? 0 : place(level, right / width * all, i));
     }
