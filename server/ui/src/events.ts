@@ -11,7 +11,6 @@ export function on(target: EventTarget, all: Record<string, (e: never) => void>)
 
 // useOutside calls a function when the pointer is pressed outside of an element, while this is open: of menus and boxes.
 export function useOutside(isOpen: boolean, place: { current: Element | null }, close: () => void) {
-  useEffect(() => {
-    if (isOpen) return on(window, { pointerdown: (e: Event) => { if (!place.current?.contains(e.target as Node)) close(); } });
-  }, [isOpen]);
+  const outside = (e: Event) => { if (!place.current?.contains(e.target as Node)) close(); };
+  useEffect(() => (isOpen ? on(window, { pointerdown: outside }) : undefined), [isOpen]);
 }

@@ -17,10 +17,7 @@ export function useDrop(take: (files: File[]) => void) {
   useEffect(() => {
     const over = (e: DragEvent) => { if (e.dataTransfer?.types.includes("Files")) { e.preventDefault(); document.body.classList.toggle("dropping", e.type === "dragover"); } };
     const leave = (e: DragEvent) => { if (!e.relatedTarget) document.body.classList.remove("dropping"); };
-    const drop = (e: DragEvent) => {
-      over(e);
-      if (e.dataTransfer?.files.length) take([...e.dataTransfer.files]);
-    };
+    const drop = (e: DragEvent) => { over(e); if (e.dataTransfer?.files.length) take([...e.dataTransfer.files]); };
     return on(window, { dragover: over, dragleave: leave, drop });
   }, []);
 }

@@ -56,8 +56,7 @@ export function Graph({ page, of, label, isUp = false, side = "", hasZoom = fals
   const found = useMemo(() => { const p = regular(only ? exactly(only) : state.s); return p && search(tree, p); }, [tree, state.s, only]);
   // These run before the next key: a focus that came later would take back its step.
   useLayoutEffect(() => { lastPath.current = zoomed ? tree.path(zoomed).reverse().map((n) => tree.hash[n]!) : []; }, [tree, zoomed]);
-  useLayoutEffect(() => setFocused(zoomed), [tree, zoomed]);
-  useLayoutEffect(() => { if (hasZoom) inView.name = zoomed ? tree.name(zoomed) : ""; }, [tree, zoomed]);
+  useLayoutEffect(() => { setFocused(zoomed); if (hasZoom) inView.name = zoomed ? tree.name(zoomed) : ""; }, [tree, zoomed]);
 
   const seen = useRef<Span | undefined>(undefined), paint = useRef(() => {});
   const parsed = useMemo(() => (hasZoom ? parseSpan(tree, state.win) : undefined), [tree, zoomed, state.win]);

@@ -22,17 +22,15 @@ export const single = kept("single-keys", "1");
 
 // Parts are the buttons that fold and open, each with its key.
 export function Parts({ has }: { has: string[] }) {
-  useEffect(() => {
-    const key = (e: KeyboardEvent) => {
-      if (e.defaultPrevented || single.value === "0" || e.ctrlKey || e.metaKey || e.altKey || e.target instanceof Element && e.target.matches("input, select, textarea")) return;
-      const name = keys[Number(e.key) - 1], search = e.key === "/" && document.querySelector<HTMLInputElement>("#search");
-      if (search) search.select();
-      else if (name && has.includes(name)) fold(name);
-      else return;
-      e.preventDefault();
-    };
-    return on(window, { keydown: key });
-  }, [has.join()]);
+  const key = (e: KeyboardEvent) => {
+    if (e.defaultPrevented || single.value === "0" || e.ctrlKey || e.metaKey || e.altKey || e.target instanceof Element && e.target.matches("input, select, textarea")) return;
+    const name = keys[Number(e.key) - 1], search = e.key === "/" && document.querySelector<HTMLInputElement>("#search");
+    if (search) search.select();
+    else if (name && has.includes(name)) fold(name);
+    else return;
+    e.preventDefault();
+  };
+  useEffect(() => on(window, { keydown: key }), [has.join()]);
   return <span class="parts" role="group" aria-label="parts of the page">{keys.filter((n) => has.includes(n)).map((name) => <Part name={name} key={name} />)}</span>;
 }
 

@@ -120,9 +120,8 @@ function Rows({ page, of }: { page: Page; of: Pixels }) {
     const soon = () => requestAnimationFrame(() => again.current());
     const size = new ResizeObserver(soon), stop = onColours(soon), plot = document.querySelector(".chart");
     size.observe(scroll.current!);
-    if (plot) size.observe(plot);
     const changes = new MutationObserver(soon); // the legend beside the chart moves its axis
-    if (plot) changes.observe(plot, { childList: true, subtree: true });
+    if (plot) { size.observe(plot); changes.observe(plot, { childList: true, subtree: true }); }
     return () => { size.disconnect(); changes.disconnect(); stop(); };
   }, []);
   const placeOf = (e: MouseEvent): Place | null => {

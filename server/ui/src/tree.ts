@@ -36,8 +36,7 @@ export class Tree {
     const first = (this.first = new Int32Array(n + 1)), kids = (this.kids = new Int32Array(Math.max(0, n - 1))), { parent } = this;
     for (let i = 1; i < n; i++) first[parent[i]! + 1]!++;
     for (let i = 0; i < n; i++) first[i + 1]! += first[i]!;
-    const next = first.slice();
-    for (let i = 1; i < n; i++) kids[next[parent[i]!]!++] = i;
+    for (let i = 1, next = first.slice(); i < n; i++) kids[next[parent[i]!]!++] = i;
     this.x = new Float64Array(n);
     this.w = new Float64Array(n);
     this.others = new Int32Array(n);
@@ -66,11 +65,7 @@ export class Tree {
 
   // find returns the frame with a hash, or the first of some others that is there; 0 if none is.
   find(...hashes: number[]): number {
-    for (const h of hashes) {
-      const at = this.hash.indexOf(h);
-      if (at >= 0) return at;
-    }
-    return 0;
+    return hashes.map((h) => this.hash.indexOf(h)).find((at) => at >= 0) ?? 0;
   }
 
   // lay lays the frames out. The width of a frame of two sides is the larger value of each node, so that a frame is as
