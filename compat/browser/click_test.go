@@ -212,10 +212,13 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestLink_AsksSooner opens links. That of a flame graph is asked for once, before what the page asks of any store; other
-// views ask for none.
+// TestLink_AsksSooner opens links. That of a flame graph is asked for once, by the first script, before what the page asks of
+// any store; other views ask for none.
 func TestLink_AsksSooner(t *testing.T) {
 	b := open(t, fleet(t), "/?v=store")
+	if _, err := chromedp.Call(b.ctx, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: askers}); err != nil {
+		t.Fatal(err)
+	}
 	b.settles("document.querySelector('select.type').value.includes(':cpu:')")
 	typ := url.QueryEscape(eval[string](b, "document.querySelector('select.type').value"))
 	for view, want := range map[string]int{"": 1, "flame": 1, "store": 0} {
@@ -226,5 +229,34 @@ func TestLink_AsksSooner(t *testing.T) {
 		if len(flames) != want || want > 0 && slices.Index(asked, "flame") > slices.Index(asked, "ProfileTypes") {
 			t.Errorf("view %q asks %q, want %d flame graphs, and first", view, asked, want)
 		}
+		if by := eval[[]string](b, "askers"); want > 0 && (len(by) == 0 || !strings.Contains(by[0], "/first-")) {
+			t.Errorf("view %q: the flame graph is asked for by %q, want the first script", view, by)
+		}
+	}
+}
+
+// askers collects the stack of each request, which names the script that sends it.
+const askers = `window.askers = []; { const own = window.fetch; window.fetch = function (...args) { askers.push(new Error().stack); return own.apply(this, args); }; }`
+
+// TestLink_Token opens a link to a flame graph in a tab that has a token. The question is sent once, with the token.
+func TestLink_Token(t *testing.T) {
+	inner, lock := fleet(t), sync.Mutex{}
+	var tokens []string // of the questions for a flame graph
+	b := open(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path.Base(r.URL.Path) == "flame" {
+			lock.Lock()
+			tokens = append(tokens, r.Header.Get("Authorization"))
+			lock.Unlock()
+		}
+		inner.ServeHTTP(w, r)
+	}), "/?v=store")
+	b.settles("document.querySelector('select.type').value.includes(':cpu:')")
+	eval[any](b, "sessionStorage.setItem('token', 'secret'); null")
+	b.goTo("/?from=latest-1d&t=" + url.QueryEscape(eval[string](b, "document.querySelector('select.type').value")))
+	b.settles("document.querySelector('#view canvas')")
+	lock.Lock()
+	defer lock.Unlock()
+	if !slices.Equal(tokens, []string{"Bearer secret"}) {
+		t.Errorf("the flame graph is asked for with %q, want the token, once", tokens)
 	}
 }

@@ -2,7 +2,8 @@
 //
 // The sources are in src (TypeScript), vendor (libraries of others, unchanged, with their licences) and vendor.sha256.
 // go generate bundles them into dist, which is committed, so that a build needs neither Node.js nor a network. The
-// module in compat does that (browser/build), and tests the page in Chromium (browser).
+// module in compat does that (browser/build), and tests the page in Chromium (browser). The page has two scripts: the first
+// one asks the question of a link to a flame graph while the browser reads the other one.
 //
 // Invariants:
 //

@@ -54,22 +54,29 @@ func run(root string) error {
 	return os.WriteFile(filepath.Join(dist, "index.html"), []byte(text), 0o644)
 }
 
-// bundle returns the files that the page loads.
+// bundle returns the files that the page loads. The first script is no module: a module waits for the styles.
 func bundle(root string) ([]api.OutputFile, error) {
+	first, errFirst := bundled(root, api.FormatIIFE, [2]string{"first.ts", "first"})
+	rest, err := bundled(root, api.FormatESModule, [2]string{"main.tsx", "app"}, [2]string{"style.css", "style"}, [2]string{"icon.svg", "icon"})
+	return append(first, rest...), errors.Join(errFirst, err)
+}
+
+// bundled returns the files of some sources, each with its name in dist.
+func bundled(root string, format api.Format, sources ...[2]string) ([]api.OutputFile, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return nil, err
 	}
-	in := func(name string) string { return filepath.Join(root, "src", name) }
+	var entries []api.EntryPoint
+	for _, s := range sources {
+		entries = append(entries, api.EntryPoint{InputPath: filepath.Join(root, "src", s[0]), OutputPath: s[1]})
+	}
 	result := api.Build(api.BuildOptions{
-		AbsWorkingDir: root,
-		EntryPointsAdvanced: []api.EntryPoint{
-			{InputPath: in("main.tsx"), OutputPath: "app"}, {InputPath: in("style.css"), OutputPath: "style"}, {InputPath: in("icon.svg"), OutputPath: "icon"},
-		},
+		AbsWorkingDir: root, EntryPointsAdvanced: entries,
 		EntryNames: "[name]-[hash]", Outdir: filepath.Join(root, "dist"),
 		NodePaths: []string{filepath.Join(root, "vendor")},
 		Bundle:    true, MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true,
-		Format: api.FormatESModule, Target: api.ES2022, Charset: api.CharsetUTF8, LegalComments: api.LegalCommentsInline,
+		Format: format, Target: api.ES2022, Charset: api.CharsetUTF8, LegalComments: api.LegalCommentsInline,
 		JSX: api.JSXAutomatic, JSXImportSource: "preact",
 		Loader: map[string]api.Loader{".svg": api.LoaderCopy},
 	})

@@ -1,6 +1,6 @@
 // Answers as the state of a component.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Refusal } from "./api";
 
 // Answer is what is known of a question: the last answer, though it can be of the question before.
@@ -13,13 +13,13 @@ export interface Answer<T> {
 }
 
 // useAnswer asks whenever a key changes, and aborts what it asked before. The old answer stays until the new one, and is
-// called old after 150 ms. A null key asks nothing.
+// called old after 150 ms. A null key asks nothing. It asks in a layout effect: other effects come after the next frame.
 export function useAnswer<T>(key: string | null, ask: (signal: AbortSignal) => Promise<T>): Answer<T> {
   const [{ of, ...state }, set] = useState<{ data?: T; error?: Refusal; isOld: boolean; of?: string }>({ isOld: false });
   const [tries, setTries] = useState(0);
   const latest = useRef(ask);
   latest.current = ask;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (key === null) return;
     const abort = new AbortController();
     const dim = setTimeout(() => set((s) => ({ ...s, isOld: true })), 150);

@@ -1,5 +1,6 @@
-// Questions to the server. Addresses are relative, so that the page works below any path.
+// Questions to the server, and their answers.
 
+import { hasToken, link, request, taken, type Params } from "./request";
 import { missing, spoken } from "./signal";
 import type { Columns } from "./tree";
 
@@ -65,52 +66,17 @@ export interface StoreState extends Head {
   gone: Record<string, number>;
 }
 
-// Params are the parameters of a question; empty ones are not sent.
-export type Params = Record<string, string | number | undefined>;
-
 // Refusal is an answer that is an error: the server's sentence. Its status is 0 if the server did not answer.
 export class Refusal extends Error {
   constructor(readonly status: number, message: string) { super(message); }
 }
 
-let token = sessionStorage.getItem("token") ?? "";
-
-// setToken keeps the token of later questions for this tab of the browser.
-export function setToken(t: string) { sessionStorage.setItem("token", token = t); }
-
-// link returns the address of a question.
-export function link(path: string, params: Params): string {
-  const of = new URLSearchParams();
-  for (const [name, v] of Object.entries(params)) if (v) of.set(name, String(v));
-  return path + (of.size ? "?" + of : "");
-}
-
 let isFirst = true; // the next answer is the first one of a load: it says anew which nodes are missing
 
-function request(address: string, init: RequestInit): Promise<Response> {
-  const headers = new Headers(init.headers);
-  if (token) headers.set("Authorization", "Bearer " + token);
-  return fetch(address, { ...init, headers });
-}
-
-let sooner: { address: string; abort: AbortController; answer: Promise<Response> } | undefined;
-
-// askSooner asks GET path for a question that is going to be asked, before it is known whether it is. get takes that answer.
-export function askSooner(path: string, params: Params) {
-  const address = link(path, params), abort = new AbortController();
-  sooner = { address, abort, answer: request(address, { signal: abort.signal }) };
-  sooner.answer.catch(() => undefined); // whoever takes it says so
-}
-
 async function send(address: string, init: RequestInit): Promise<Response> {
-  const early = sooner?.address === address ? sooner : undefined;
-  if (early) {
-    sooner = undefined;
-    init.signal?.addEventListener("abort", () => early.abort.abort());
-  }
   let answer: Response;
   try {
-    answer = await (early?.answer ?? request(address, init));
+    answer = await (taken(address, init.signal) ?? request(address, init));
   } catch (e) {
     if ((e as Error).name === "AbortError") throw e;
     throw new Refusal(0, "The server does not answer.");
@@ -142,9 +108,9 @@ export function saveAs(blob: Blob, name: string) {
   setTimeout(() => URL.revokeObjectURL(a.href), 1000);
 }
 
-// saveWithToken saves what a path answers, if the page has a token: a link sends none.
+// saveWithToken saves what a path answers, if the page has a token.
 export function saveWithToken(path: string): boolean {
-  if (!token) return false;
+  if (!hasToken()) return false;
   void send(path, {}).then(async (answer) => {
     const name = /filename="?([^";]+)/.exec(answer.headers.get("Content-Disposition") ?? "")?.[1];
     saveAs(await answer.blob(), name ?? "granary.json");
@@ -184,6 +150,7 @@ export class Load {
   // ask asks GET api/v1/name. A commit that the server holds no more is asked for once more, without it.
   async ask<T extends Head>(name: string, params: Params, signal?: AbortSignal): Promise<T> {
     const path = "api/v1/" + name;
+    if (!this.first) return this.begin(get<T>(path, params, signal));
     if (!this.first) return this.begin(get<T>(path, params, signal));
     try { await this.first; } catch { /* whoever asked says so */ }
     if (!this.first) return this.begin(get<T>(path, params, signal));

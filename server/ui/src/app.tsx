@@ -9,6 +9,7 @@ import { Chart } from "./chart";
 import { CopyField } from "./copyfield";
 import { Crumbs } from "./crumbs";
 import { Difference } from "./difference";
+import { on } from "./events";
 import { OpenedNote, OpenFiles, useDrop } from "./files";
 import { FlameView } from "./flameview";
 import { FrameBox } from "./framebox";
@@ -47,16 +48,12 @@ export function App() {
   const types = useTypes(tick), isChosen = useFirstView(state, go, store);
   const known = useHistories(tick), histories = known.data ?? [];
   useLive(state.live === "1", store.error !== undefined, () => setTick((n) => n + 1));
-  useHelpKey(() => setHelp(true));
+  useEffect(() => on(window, { keydown: (e: KeyboardEvent) => { if (e.key === "?" && !(e.target instanceof HTMLInputElement)) setHelp(true); } }), []);
   const [opening, setOpening] = useState<{ files: File[]; n: number } | null>(null); // the files of the nth dialog
   const openFiles = (files: File[]) => setOpening((before) => ({ files, n: (before?.n ?? 0) + 1 }));
   useDrop(openFiles);
   const [isUnread, setUnread] = useState(false);
-  useEffect(() => {
-    const unread = () => setUnread(true);
-    addEventListener("unread", unread);
-    return () => removeEventListener("unread", unread);
-  }, []);
+  useEffect(() => on(window, { unread: () => setUnread(true) }), []);
   const read = () => { setUnread(false); setTick((n) => n + 1); };
 
   const paths = usePaths(state.h || (histories[0]?.name ?? ""), String(tick));
@@ -147,13 +144,4 @@ function useLive(isLive: boolean, isGone: boolean, again: () => void) {
     const timer = setInterval(() => document.hidden || again(), isGone ? 30_000 : 10_000);
     return () => clearInterval(timer);
   }, [isLive, isGone]);
-}
-
-// useHelpKey opens the list of keys by a question mark outside of fields.
-function useHelpKey(open: () => void) {
-  useEffect(() => {
-    const key = (e: KeyboardEvent) => { if (e.key === "?" && !(e.target instanceof HTMLInputElement)) open(); };
-    addEventListener("keydown", key);
-    return () => removeEventListener("keydown", key);
-  }, []);
 }

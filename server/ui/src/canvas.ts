@@ -1,5 +1,7 @@
 // What all canvases of the page do.
 
+import { on } from "./events";
+
 // Fitted is a canvas in the size of its place. Units of its context are pixels of the page, whatever the screen has.
 export interface Fitted { ctx: CanvasRenderingContext2D; width: number; height: number }
 
@@ -18,10 +20,11 @@ export function fit(canvas: HTMLCanvasElement | null, host: HTMLElement | null):
   return { ctx, width, height };
 }
 
+// css returns a value of the page's style, such as a colour.
+export const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
 // onColours calls a function whenever the colours of the page change, until what it returns is called.
 export function onColours(changed: () => void): () => void {
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  addEventListener("theme", changed);
-  system.addEventListener("change", changed);
-  return () => { removeEventListener("theme", changed); system.removeEventListener("change", changed); };
+  const stops = [on(window, { theme: changed }), on(matchMedia("(prefers-color-scheme: dark)"), { change: changed })];
+  return () => stops.forEach((stop) => stop());
 }

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { useAnswer } from "./answer";
 import { querier, type Head } from "./api";
-import { onColours } from "./canvas";
+import { css, onColours } from "./canvas";
 import { dotAt, dotsHeight, dotsText, paintDots, useDots, type Dots } from "./dots";
 import { clock, percent, text, tick, value, zone } from "./format";
 import { alone, broken, perSecond, stepOf, type Line } from "./gaps";
@@ -131,8 +131,6 @@ function Legend({ page: { state, go }, lines: { lines, all = 0, times, isMean, s
 }
 
 interface PlotProps { page: Page; lines?: Lines; dots?: Dots; marks: Mark[]; from: number; to: number; drag: (a: number, b: number, isOther: boolean) => void }
-
-const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 function Plot(props: PlotProps) {
   const place = useRef<HTMLDivElement>(null), latest = useRef(props);

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import { post, type StoreState } from "./api";
+import { on } from "./events";
 import { text, value } from "./format";
 import { Failed } from "./message";
 
@@ -16,14 +17,8 @@ export function useDrop(take: (files: File[]) => void) {
   useEffect(() => {
     const over = (e: DragEvent) => { if (e.dataTransfer?.types.includes("Files")) { e.preventDefault(); document.body.classList.toggle("dropping", e.type === "dragover"); } };
     const leave = (e: DragEvent) => { if (!e.relatedTarget) document.body.classList.remove("dropping"); };
-    const drop = (e: DragEvent) => {
-      over(e);
-      if (e.dataTransfer?.files.length) take([...e.dataTransfer.files]);
-    };
-    addEventListener("dragover", over);
-    addEventListener("dragleave", leave);
-    addEventListener("drop", drop);
-    return () => { removeEventListener("dragover", over); removeEventListener("dragleave", leave); removeEventListener("drop", drop); };
+    const drop = (e: DragEvent) => { over(e); if (e.dataTransfer?.files.length) take([...e.dataTransfer.files]); };
+    return on(window, { dragover: over, dragleave: leave, drop });
   }, []);
 }
 

@@ -12,7 +12,7 @@ export interface Look {
   charWidth: number; // of the font, which has one width
   fills: string[]; // of groups
   changes: string[]; // from less over equal to more, an odd number
-  group: Uint8Array; // by function
+  group: (f: number) => number; // of a function
   noise?: Uint8Array; // by function: its change is within noise
   hits: Uint8Array | null; // by function: what the search found
   heat?: string[]; // colours of own values, from small to large
@@ -136,7 +136,7 @@ function fill(tree: Tree, look: Look, id: number): string {
   if (tree.sides > 1) return look.changes[look.noise?.[f] ? (look.changes.length - 1) / 2 : changeStep(tree.total[0]![id]!, tree.total[1]![id]!, look.changes.length)]!;
   if (f < 2) return look.rest;
   if (look.heat) return look.heat[heats.filter((h) => Math.abs(tree.self(id, 0)) >= h * Math.abs(tree.total[0]![0]!)).length]!;
-  return look.fills[look.group[f]! % look.fills.length]!;
+  return look.fills[look.group(f) % look.fills.length]!;
 }
 
 // changeStep returns the step of a change, from 0 for less to steps-1 for more.
@@ -151,7 +151,7 @@ export function changeStep(before: number, after: number, steps: number): number
 // but with its type, and then the end of that: many types have a method Next.
 export function label(tree: Tree, id: number, room: number): string {
   const before = tree.sides > 1 ? change(tree.total[0]![id]!, tree.total[1]![id]!) + " " : "", left = room - before.length;
-  const count = tree.others.get(id), last = tree.total[tree.sides - 1]!;
+  const count = tree.others[id], last = tree.total[tree.sides - 1]!;
   const name = count ? `other: ${percent(last[id]!, last[0]!)}, ${count.toLocaleString("en")}` : text(tree.name(id), 500);
   const share = tree.sides > 1 || count ? "" : `  ${percent(last[id]!, last[0]!)}`;
   const short = split(name)[1].replace(/\[.*\]/, "[…]"), typed = short.replace(/^[^.(]+\.(?=.*\.)/, "").replace(/^\(\*?([^)]*)\)(?=\.)/, "$1");

@@ -3,25 +3,19 @@
 import { useEffect } from "preact/hooks";
 import { useAnswer } from "./answer";
 import { Around } from "./around";
-import type { Flame, Group, Params } from "./api";
+import type { Flame, Group } from "./api";
 import { Empty } from "./empty";
 import { count as n, value } from "./format";
 import { heats } from "./flame";
 import { Graph } from "./graph";
 import { Panel } from "./message";
-import { mostFrames, question, readBy, reading, type Page } from "./page";
-import { groupFill, groupName, sharing } from "./states";
+import { mostFrames, readBy, type Page } from "./page";
+import { asked } from "./question";
+import { groupFill, groupName } from "./states";
 import { Choice } from "./stateschoice";
 import { Functions, useRows, useTop } from "./table";
 import { Search, Toggle } from "./tools";
-import type { State } from "./url";
 import { GraphTools } from "./viewmenu";
-
-// asked are the parameters of the question for a flame graph. A state has no groups.
-export function asked(state: State): Params {
-  const shares = sharing(state);
-  return { ...question(state), ...reading(state), group: shares.h ? "" : state.group, inv: state.inv, max_nodes: state.n, ...shares };
-}
 
 export function FlameView({ page }: { page: Page }) {
   const { state } = page, params = asked(state);

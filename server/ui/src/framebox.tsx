@@ -33,7 +33,7 @@ export function FrameBox() {
 }
 
 function Values({ of: { tree, node, unit, zoomed, shares = [] } }: { of: Pointed }) {
-  const file = tree.file(node), left = tree.others.get(node), line = tree.line(node), binary = tree.binary(node);
+  const file = tree.file(node), left = tree.others[node], line = tree.line(node), binary = tree.binary(node);
   return (
     <>
       <p class="box-name">{left ? `other: ${count(left)} frames that the tree leaves out` : text(tree.name(node), mostName)}</p>

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { exactly, framePattern, functionName, stackText } from "./frames";
 import { text } from "./format";
 import type { Handle } from "./graphkeys";
-import { useOutside } from "./outside";
+import { useOutside } from "./events";
 import { copy } from "./page";
 
 export function FrameMenu({ x, y, node, handle, close }: { x: number; y: number; node: number; handle: Handle; close: () => void }) {

@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { saveAs, type Group } from "./api";
 import { showAround } from "./around";
-import { fit, onColours } from "./canvas";
+import { css, fit, onColours } from "./canvas";
 import { change, percent, text, value } from "./format";
 import { at, box, draw, rowHeight, search, spanOf, type Look, type Span, type View } from "./flame";
 import { pointed } from "./framebox";
@@ -30,19 +30,17 @@ interface Props {
   noise?: Noise; // of a difference
 }
 
-const css = (style: CSSStyleDeclaration, name: string) => style.getPropertyValue(name).trim();
-
 // look reads the colours of the page's style.
 function look(tree: Tree, by: string, hits: Uint8Array | null, ctx: CanvasRenderingContext2D, shares?: Group[], noise?: Noise): Look {
-  const style = getComputedStyle(document.documentElement), font = css(style, "--frame-font");
+  const font = css("--frame-font");
   ctx.font = font;
-  const all = (name: string, n: number) => Array.from({ length: n }, (_, i) => css(style, name + i));
+  const all = (name: string, n: number) => Array.from({ length: n }, (_, i) => css(name + i));
   return {
-    ink: css(style, "--frame-ink"), faint: css(style, "--faint"), rest: css(style, "--rest"), run: css(style, "--run"), hit: css(style, "--accent"), dim: css(style, "--dim"), line: css(style, "--rule"),
-    background: css(style, "--surface"), strong: css(style, "--strong"), font, charWidth: ctx.measureText("M").width,
+    ink: css("--frame-ink"), faint: css("--faint"), rest: css("--rest"), run: css("--run"), hit: css("--accent"), dim: css("--dim"), line: css("--rule"),
+    background: css("--surface"), strong: css("--strong"), font, charWidth: ctx.measureText("M").width,
     fills: all("--fill", 8), changes: all("--change", 7), group: tree.group(by), hits, noise: noise && Uint8Array.from(tree.of.names, (name) => (noise(name)?.cum ? 1 : 0)),
     heat: by === "value" ? all("--change", 7).slice(3) : undefined,
-    shares: shares && { fills: shares.map((g) => css(style, groupFill(g) < 0 ? "--rest" : "--state" + groupFill(g))), isWhole: by === "state" },
+    shares: shares && { fills: shares.map((g) => css(groupFill(g) < 0 ? "--rest" : "--state" + groupFill(g))), isWhole: by === "state" },
   };
 }
 
@@ -57,9 +55,8 @@ export function Graph({ page, of, label, isUp = false, side = "", hasZoom = fals
   const only = lit.use();
   const found = useMemo(() => { const p = regular(only ? exactly(only) : state.s); return p && search(tree, p); }, [tree, state.s, only]);
   // These run before the next key: a focus that came later would take back its step.
-  useLayoutEffect(() => { lastPath.current = tree.path(zoomed).reverse().map((n) => tree.hash[n]!); }, [tree, zoomed]);
-  useLayoutEffect(() => setFocused(zoomed), [tree, zoomed]);
-  useLayoutEffect(() => { if (hasZoom) inView.name = zoomed ? tree.name(zoomed) : ""; }, [tree, zoomed]);
+  useLayoutEffect(() => { lastPath.current = zoomed ? tree.path(zoomed).reverse().map((n) => tree.hash[n]!) : []; }, [tree, zoomed]);
+  useLayoutEffect(() => { setFocused(zoomed); if (hasZoom) inView.name = zoomed ? tree.name(zoomed) : ""; }, [tree, zoomed]);
 
   const seen = useRef<Span | undefined>(undefined), paint = useRef(() => {});
   const parsed = useMemo(() => (hasZoom ? parseSpan(tree, state.win) : undefined), [tree, zoomed, state.win]);
@@ -77,7 +74,7 @@ export function Graph({ page, of, label, isUp = false, side = "", hasZoom = fals
 
   const zoom = (node: number) => {
     seen.current = undefined;
-    if (hasZoom && tree.others.has(node) && Number(state.n) < mostFrames) go({ n: String(mostFrames) }); // what it stands for
+    if (hasZoom && tree.others[node] && Number(state.n) < mostFrames) go({ n: String(mostFrames) }); // what it stands for
     else if (hasZoom) go({ z: node ? tree.hash[node]!.toString(16) : "", win: "", ...(node && state.near ? { near: tree.name(node) } : {}) });
     else setOwnZoom(node);
     spoken.say("zoomed to " + text(tree.name(node), 100));
@@ -237,7 +234,7 @@ function reveal(host: HTMLElement | null, tree: Tree, isUp: boolean, node: numbe
 // describe is the line of a frame: name, place, own and total values.
 export function describe(tree: Tree, node: number, unit: string, zoomed = 0, shares: Group[] = []): string {
   const last = tree.sides - 1, all = tree.total[last]![0]!, file = tree.file(node), parts = [text(tree.name(node), 200)];
-  const count = tree.others.get(node);
+  const count = tree.others[node];
   if (count) parts[0] = `other: ${count.toLocaleString("en")} frames that the tree leaves out`;
   if (file) parts.push(text(file, 120) + (tree.line(node) ? ":" + tree.line(node) : ""));
   const t = tree.total[last]![node]!;
@@ -282,7 +279,6 @@ const captionHeight = 18;
 export function saveGraph(texts: string[]) {
   const graphs = [...document.querySelectorAll<HTMLCanvasElement>(".flame canvas")], out = document.createElement("canvas"), ctx = out.getContext("2d"), ratio = devicePixelRatio || 1;
   if (!ctx || !graphs.length) return;
-  const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const font = `${12 * ratio}px system-ui, "DejaVu Sans", sans-serif`, margin = 8 * ratio, width = Math.max(...graphs.map((g) => g.width));
   ctx.font = font;
   const lines: string[] = [];

@@ -5,7 +5,7 @@ import type uPlot from "uplot";
 import { useAnswer } from "./answer";
 import { get } from "./api";
 import { clock, many, span, text } from "./format";
-import { useOutside } from "./outside";
+import { useOutside } from "./events";
 import type { Page } from "./page";
 import { stepOf } from "./gaps";
 import { useVersions } from "./versions";

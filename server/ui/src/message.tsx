@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import type { Answer } from "./answer";
-import { setToken } from "./api";
+import { setToken } from "./request";
 import { text } from "./format";
 
 // Message is a sentence, and what can be done.

@@ -1,6 +1,7 @@
 // The whole of a graph above it, and a handle on what is seen.
 
 import { useEffect, useRef } from "preact/hooks";
+import { on } from "./events";
 import { place, type Tree } from "./tree";
 import type { Look, Span } from "./flame";
 import { between, moved } from "./seen";
@@ -43,13 +44,7 @@ export function MiniMap({ map, tree, seen, see }: Props) {
       else if (Math.abs(to - from) > 0.005) see(between(tree, from, to));
     };
     const up = () => { from = null; };
-    const reset = () => latest.current.see(undefined);
-    el.addEventListener("pointerdown", down);
-    el.addEventListener("pointermove", move);
-    el.addEventListener("pointerup", up);
-    el.addEventListener("pointercancel", up);
-    el.addEventListener("dblclick", reset);
-    return () => { el.removeEventListener("pointerdown", down); el.removeEventListener("pointermove", move); el.removeEventListener("pointerup", up); el.removeEventListener("pointercancel", up); el.removeEventListener("dblclick", reset); };
+    return on(el, { pointerdown: down, pointermove: move, pointerup: up, pointercancel: up, dblclick: () => latest.current.see(undefined) });
   }, []);
   return <div class="minimap" ref={host} aria-hidden="true" title="all of the graph: drag to choose what is seen"><canvas ref={canvas} /><div class="handle" ref={handle} hidden /></div>;
 }
@@ -66,7 +61,7 @@ function overview(canvas: HTMLCanvasElement, host: HTMLElement, tree: Tree, look
     const level = tree.levels[Math.floor(y * tree.levels.length / rows)]!;
     for (let i = 0; i < level.id.length; ) {
       const left = level.x[i]! / all * width, right = left + Math.max(1, level.w[i]! / all * width), f = tree.of.function[level.id[i]!]!;
-      ctx.fillStyle = look.hits?.[f] ? look.hit : f < 2 ? look.rest : tree.sides > 1 || look.hits ? look.run : look.fills[look.group[f]! % look.fills.length]!;
+      ctx.fillStyle = look.hits?.[f] ? look.hit : f < 2 ? look.rest : tree.sides > 1 || look.hits ? look.run : look.fills[look.group(f) % look.fills.length]!;
       ctx.fillRect(left, y * tall, right - left, tall);
       i = Math.max(i + 1, look.hits ? 0 : place(level, right / width * all, i));
     }

@@ -1,13 +1,15 @@
 // What all parts of the page share.
 
 import { useEffect, useState } from "preact/hooks";
-import type { Head, Load, Params } from "./api";
+import type { Head, Load } from "./api";
+import { on } from "./events";
 import { count, many } from "./format";
+import { frames, question, reading } from "./question";
 import { details, inView, lit, missing, spoken, touched, uncopied } from "./signal";
-import { chosen, type History } from "./states";
-import { end, isDifference, parse, parseAgo, print, resolve, shifted, stamp, type Bases, type State } from "./url";
+import type { History } from "./states";
+import { end, parse, parseAgo, print, resolve, shifted, stamp, type Bases, type State } from "./url";
 
-export { details, inView, lit, missing, spoken, touched, uncopied };
+export { details, frames, inView, lit, missing, question, reading, spoken, touched, uncopied };
 
 // Page is what a part of the page gets. go changes the state: as a step of the browser's history, or in its place.
 export interface Page {
@@ -27,11 +29,7 @@ export interface Range extends Bases { from: number; to: number }
 // useAddress returns the state of the address, and how to change it.
 export function useAddress(): [State, Page["go"]] {
   const [state, set] = useState(() => parse(location.search));
-  useEffect(() => {
-    const back = () => set(parse(location.search));
-    addEventListener("popstate", back);
-    return () => removeEventListener("popstate", back);
-  }, []);
+  useEffect(() => on(window, { popstate: () => set(parse(location.search)) }), []);
   const go: Page["go"] = (change, inPlace = false) => {
     const next = { ...parse(location.search), ...change };
     const address = location.pathname + print(next);
@@ -51,19 +49,6 @@ export function fixed(state: State, range: Range): State {
   for (const f of ["bfrom", "bto"] as const) if (parseAgo(state[f])) out[f] = stamp(resolve(state[f], range));
   return out;
 }
-
-// frames are the conditions on frames of a question.
-export const frames = (s: State): Params => ({ focus: s.focus, ignore: s.ignore, hide: s.hide, sum: s.sum });
-
-// question returns the parameters of a question about the state, of a difference with the side before.
-export function question(s: State): Params {
-  const out: Params = { t: s.t, q: s.q, from: s.from, to: s.to, ...frames(s), ...chosen(s) };
-  if (!isDifference(s)) return out;
-  return { ...out, bq: s.bq, bfrom: s.bfrom, bto: s.bto, norm: s.norm, rate: s.norm || s.rate === "0" ? "" : "1" };
-}
-
-// reading are the parameters of what the frames of a tree stand for.
-export const reading = (s: State): Params => ({ granularity: s.gran, fold: s.fold });
 
 // mostFrames is how many frames of a tree the page asks for, if it is asked for more.
 export const mostFrames = 100_000;

@@ -1,6 +1,7 @@
 // The parts of the page beside the graph, which fold, and the keys that work everywhere.
 
 import { useEffect } from "preact/hooks";
+import { on } from "./events";
 import { kept, type Signal } from "./signal";
 
 // Each part is "1" if it is open, "0" if it is folded, and "" as there is room: in a low window the states would leave no graph.
@@ -21,18 +22,15 @@ export const single = kept("single-keys", "1");
 
 // Parts are the buttons that fold and open, each with its key.
 export function Parts({ has }: { has: string[] }) {
-  useEffect(() => {
-    const key = (e: KeyboardEvent) => {
-      if (e.defaultPrevented || single.value === "0" || e.ctrlKey || e.metaKey || e.altKey || e.target instanceof Element && e.target.matches("input, select, textarea")) return;
-      const name = keys[Number(e.key) - 1], search = e.key === "/" && document.querySelector<HTMLInputElement>("#search");
-      if (search) search.select();
-      else if (name && has.includes(name)) fold(name);
-      else return;
-      e.preventDefault();
-    };
-    addEventListener("keydown", key);
-    return () => removeEventListener("keydown", key);
-  }, [has.join()]);
+  const key = (e: KeyboardEvent) => {
+    if (e.defaultPrevented || single.value === "0" || e.ctrlKey || e.metaKey || e.altKey || e.target instanceof Element && e.target.matches("input, select, textarea")) return;
+    const name = keys[Number(e.key) - 1], search = e.key === "/" && document.querySelector<HTMLInputElement>("#search");
+    if (search) search.select();
+    else if (name && has.includes(name)) fold(name);
+    else return;
+    e.preventDefault();
+  };
+  useEffect(() => on(window, { keydown: key }), [has.join()]);
   return <span class="parts" role="group" aria-label="parts of the page">{keys.filter((n) => has.includes(n)).map((name) => <Part name={name} key={name} />)}</span>;
 }
 

@@ -2,11 +2,12 @@
 
 import { useEffect } from "preact/hooks";
 import { useAnswer } from "./answer";
-import { link, type Dot, type Profiles } from "./api";
+import type { Dot, Profiles } from "./api";
 import { Empty } from "./empty";
 import { clock, text, value } from "./format";
 import { Panel } from "./message";
 import { readBy, type Page } from "./page";
+import { link } from "./request";
 import { useRows } from "./table";
 
 export function ProfilesView({ page }: { page: Page }) {

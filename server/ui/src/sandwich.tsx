@@ -7,7 +7,7 @@ import { percent, text, value } from "./format";
 import { Graph } from "./graph";
 import { Message, Panel } from "./message";
 import { question, readBy, reading, type Page } from "./page";
-import { sharing } from "./states";
+import { sharing } from "./question";
 import { Functions, useRows, useTop } from "./table";
 import { Search } from "./tools";
 import { Granularity } from "./viewmenu";

@@ -9,7 +9,7 @@ import { Panel } from "./message";
 import { labelRange, readBy, type Page } from "./page";
 import { rated } from "./rate";
 import { Spark } from "./spark";
-import { Buttons } from "./tools";
+import { Buttons, useTyped } from "./tools";
 import { end, narrowed, print, shifted, type State } from "./url";
 
 const pageRows = 50, chunkRows = 20; // rows of a page, and those that are asked for their functions at once
@@ -75,13 +75,7 @@ function walk(e: KeyboardEvent) {
 
 // Tools are the label, the search and the look.
 function Tools({ page, of }: { page: Page; of?: Services }) {
-  const { state, go } = page, [typed, set] = useState(state.m);
-  useEffect(() => set(state.m), [state.m]);
-  useEffect(() => {
-    if (typed === state.m) return;
-    const timer = setTimeout(() => go({ m: typed }, true), 200);
-    return () => clearTimeout(timer);
-  }, [typed]);
+  const { state, go } = page, [typed, set] = useTyped(page, "m");
   const labels = useAnswer(page.range.newest ? `${page.loadKey}` : null, async (signal) => (await querier<{ names?: string[] }>("LabelNames", labelRange(page), signal)).names ?? []);
   const label = of?.label ?? state.l, names = [...new Set([label, ...(labels.data ?? []).filter((n) => !n.startsWith("__"))])];
   return (

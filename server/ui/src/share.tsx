@@ -2,12 +2,13 @@
 
 import { useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
-import { link, saveWithToken, type Head, type Params } from "./api";
+import { saveWithToken, type Head } from "./api";
 import { sampleType } from "./chart";
 import { clock, text } from "./format";
 import { saveGraph } from "./graph";
-import { useOutside } from "./outside";
+import { useOutside } from "./events";
 import { copy, fixed, question, type Page } from "./page";
+import { link, type Params } from "./request";
 import { end, print, resolve, stamp, type State } from "./url";
 
 // pprof returns the address of the merged profile of a selection.

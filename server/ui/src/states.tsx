@@ -1,7 +1,7 @@
 // The histories of the store, and the parameters of questions about states.
 
 import { useAnswer, type Answer } from "./answer";
-import { get, type Group, type Head, type Params } from "./api";
+import { get, type Group, type Head } from "./api";
 import { text } from "./format";
 import type { State } from "./url";
 
@@ -48,17 +48,6 @@ export function usePaths(history: string, tick: string): Answer<string[]> {
     const first = tree.children.toSorted((a, b) => Number(b.name in labels) - Number(a.name in labels)); // what has samples, as far as the page knows
     return first.flatMap((c) => [...(c.parent ? [`${plain(c.attribute)}/{${c.label ?? labels[c.name] ?? "id"}}`] : []), ...(c.kind === "null" ? [] : [plain(c.attribute)])]);
   });
-}
-
-// chosen are the parameters of a choice by state or attribute; none without one.
-export function chosen(s: State): Params {
-  if (!s.st && !s.ns && !s.at) return {};
-  return { h: s.h, p: s.p, state: s.st, status: s.st ? "" : s.ns, attribute: s.at };
-}
-
-// sharing are the parameters of shares by state in each frame: of a choice by state, or for the colour.
-export function sharing(s: State): Params {
-  return s.h && s.p && (s.st || s.ns || s.at || s.c === "state") ? { h: s.h, p: s.p, shares: "1" } : {};
 }
 
 // groupName returns the name of a group of samples.

@@ -1,12 +1,11 @@
 // How the rows of states are found, ordered and marked: names, samples, and arrows from who woke whom.
 
-import { useEffect, useState } from "preact/hooks";
-import type { Params } from "./api";
+import type { Params } from "./request";
 import { text } from "./format";
 import type { Page } from "./page";
 import type { Pixels, Row } from "./states";
 import { xOf, type Colours, type Frame } from "./statespaint";
-import { Toggle } from "./tools";
+import { Toggle, useTyped } from "./tools";
 
 const letters: [string, string, string][] = [["w", "longest waits", "the rows with the longest waits first"], ["l", "levels", "what is below each row: regions, slices"], ["a", "wake-ups", "who woke whom"], ["s", "samples", "where samples were taken"]];
 
@@ -20,14 +19,8 @@ export function rowOptions({ state: s }: Page): Params {
   return { find: s.rf, sort: is("w") && "waits", under: is("l"), wakes: is("a"), ...samples };
 }
 
-export function Options({ page: { state, go }, of }: { page: Page; of?: Pixels }) {
-  const [typed, set] = useState(state.rf);
-  useEffect(() => set(state.rf), [state.rf]);
-  useEffect(() => {
-    if (typed === state.rf) return;
-    const timer = setTimeout(() => go({ rf: typed }, true), 250);
-    return () => clearTimeout(timer);
-  }, [typed]);
+export function Options({ page, of }: { page: Page; of?: Pixels }) {
+  const { state, go } = page, [typed, set] = useTyped(page, "rf");
   const flip = (letter: string, on: boolean) => go({ ro: letters.map(([l]) => l).filter((l) => (l === letter ? on : state.ro.includes(l))).join("") });
   return (
     <span class="row-options">

@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import type { Head } from "./api";
-import { fit, onColours } from "./canvas";
+import { css, fit, onColours } from "./canvas";
 import { clock, many, span, text, value } from "./format";
 import { Failed } from "./message";
 import { timeKey } from "./graphkeys";
@@ -88,10 +88,7 @@ function usePlotWidth(): number {
   return width;
 }
 
-function colours(): Colours {
-  const style = getComputedStyle(document.documentElement), css = (name: string) => style.getPropertyValue(name).trim();
-  return { fills: Array.from({ length: 8 }, (_, i) => css("--state" + i)), surface: css("--surface"), rule: css("--rule"), muted: css("--muted"), strong: css("--strong") };
-}
+const colours = (): Colours => ({ fills: Array.from({ length: 8 }, (_, i) => css("--state" + i)), surface: css("--surface"), rule: css("--rule"), muted: css("--muted"), strong: css("--strong") });
 
 // Place is a row and a pixel of it.
 interface Place { row: number; pixel: number }
@@ -123,9 +120,8 @@ function Rows({ page, of }: { page: Page; of: Pixels }) {
     const soon = () => requestAnimationFrame(() => again.current());
     const size = new ResizeObserver(soon), stop = onColours(soon), plot = document.querySelector(".chart");
     size.observe(scroll.current!);
-    if (plot) size.observe(plot);
     const changes = new MutationObserver(soon); // the legend beside the chart moves its axis
-    if (plot) changes.observe(plot, { childList: true, subtree: true });
+    if (plot) { size.observe(plot); changes.observe(plot, { childList: true, subtree: true }); }
     return () => { size.disconnect(); changes.disconnect(); stop(); };
   }, []);
   const placeOf = (e: MouseEvent): Place | null => {

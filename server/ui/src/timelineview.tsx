@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import type { Head } from "./api";
-import { fit, onColours } from "./canvas";
+import { css, fit, onColours } from "./canvas";
 import { Empty } from "./empty";
 import { clock, many, packageOf, span, split, text, value } from "./format";
 import { rowHeight } from "./flame";
@@ -123,7 +123,7 @@ interface Place { from: number; to: number; left: number; width: number; top: nu
 
 // draw draws the runs in view. What is narrower than a pixel is drawn over by what follows.
 function draw(ctx: CanvasRenderingContext2D, of: Timeline, runs: Runs, v: Place, pattern: string) {
-  const style = getComputedStyle(document.documentElement), css = (name: string) => style.getPropertyValue(name).trim(), found = regular(pattern);
+  const found = regular(pattern);
   const fills = Array.from({ length: 8 }, (_, i) => css("--fill" + i)), fill = of.names.map((n) => fills[hashText(packageOf(n)) % 251 % 8]!), isHit = of.names.map((n) => found?.test(n) ?? true);
   ctx.fillStyle = css("--surface");
   ctx.fillRect(0, 0, ctx.canvas.width, ctx.canvas.height);

@@ -2,7 +2,7 @@
 
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { inZone, zone } from "./format";
-import { useOutside } from "./outside";
+import { useOutside } from "./events";
 import type { Page } from "./page";
 import { days, trouble } from "./timetext";
 import { Buttons, Toggle } from "./tools";

@@ -5,15 +5,22 @@ import { percent } from "./format";
 import { only, regular } from "./frames";
 import type { Top } from "./api";
 import type { Page } from "./page";
+import type { Field } from "./url";
 
-export function Search({ page: { state, go }, of }: { page: Page; of?: Top }) {
-  const [typed, set] = useState(state.s);
-  useEffect(() => set(state.s), [state.s]);
+// useTyped returns the text of a field and how to change it. The state has it when it rests.
+export function useTyped({ state, go }: Page, field: Field): [string, (v: string) => void] {
+  const [typed, set] = useState(state[field]);
+  useEffect(() => set(state[field]), [state[field]]);
   useEffect(() => {
-    if (typed === state.s) return;
-    const timer = setTimeout(() => go({ s: typed }, true), 200);
+    if (typed === state[field]) return;
+    const timer = setTimeout(() => go({ [field]: typed }, true), 200);
     return () => clearTimeout(timer);
   }, [typed]);
+  return [typed, set];
+}
+
+export function Search({ page, of }: { page: Page; of?: Top }) {
+  const { state } = page, [typed, set] = useTyped(page, "s");
   const isBad = typed !== "" && !regular(typed), last = (of?.total.length ?? 0) - 1, one = only(state.s);
   const found = one === null ? of?.found?.[last] : of?.functions.find((f) => f.name === one)?.cum[last]; // of one function the table has it
   return (

@@ -14,36 +14,37 @@ export interface Level { id: Int32Array; x: Float64Array; w: Float64Array }
 
 export type Side = "" | "before" | "after";
 
-// Tree is immutable but for its layout.
+// Tree is immutable but for its layout. What most looks at a tree do not need is made when it is asked for.
 export class Tree {
   readonly size: number;
   readonly parent: Int32Array;
   readonly total: Float64Array[]; // by side
   readonly groups: Float64Array[]; // totals by group, of samples that the sides need not have
-  readonly hash: Uint32Array; // of the path of names
+  private hashes?: Uint32Array;
   private readonly kids: Int32Array; // children by parent, in preorder
   private readonly first: Int32Array; // where those of a node begin
   readonly x: Float64Array;
   readonly w: Float64Array;
   levels: Level[] = [];
-  readonly others = new Map<number, number>();
+  readonly others: Int32Array; // how many frames a node stands for, 0 for one of its own
 
   constructor(readonly of: Columns, private readonly root = "all") {
     const n = (this.size = of.depth.length);
     this.parent = parents(of.depth);
     this.total = of.self.map((self) => totals(self, this.parent));
     this.groups = (of.groups ?? []).map((group) => totals(group, this.parent));
-    this.hash = paths(of, this.parent);
-    this.first = new Int32Array(n + 1);
-    for (let i = 1; i < n; i++) this.first[this.parent[i]! + 1]!++;
-    for (let i = 0; i < n; i++) this.first[i + 1]! += this.first[i]!;
-    const next = this.first.slice();
-    this.kids = new Int32Array(Math.max(0, n - 1));
-    for (let i = 1; i < n; i++) this.kids[next[this.parent[i]!]!++] = i;
+    const first = (this.first = new Int32Array(n + 1)), kids = (this.kids = new Int32Array(Math.max(0, n - 1))), { parent } = this;
+    for (let i = 1; i < n; i++) first[parent[i]! + 1]!++;
+    for (let i = 0; i < n; i++) first[i + 1]! += first[i]!;
+    for (let i = 1, next = first.slice(); i < n; i++) kids[next[parent[i]!]!++] = i;
     this.x = new Float64Array(n);
     this.w = new Float64Array(n);
-    for (const [node, count] of of.others) this.others.set(node, count);
+    this.others = new Int32Array(n);
+    for (let i = 0; i < of.others.length; i++) this.others[of.others[i]![0]] = of.others[i]![1];
   }
+
+  // hash are the hashes of the paths of names.
+  get hash(): Uint32Array { return (this.hashes ??= paths(this.of, this.parent)); }
 
   name(node: number): string { return node === 0 ? this.root : this.of.names[this.of.function[node]!]!; }
   file(node: number): string { return this.of.texts[this.of.files[this.of.function[node]!]!] ?? ""; }
@@ -64,47 +65,62 @@ export class Tree {
 
   // find returns the frame with a hash, or the first of some others that is there; 0 if none is.
   find(...hashes: number[]): number {
-    for (const h of hashes) {
-      const at = this.hash.indexOf(h);
-      if (at >= 0) return at;
-    }
-    return 0;
+    return hashes.map((h) => this.hash.indexOf(h)).find((at) => at >= 0) ?? 0;
   }
 
   // lay lays the frames out. The width of a frame of two sides is the larger value of each node, so that a frame is as
   // wide as all below it.
   lay(side: Side, isByName: boolean) {
-    const n = this.size, { self } = this.of;
+    const { size: n, of: { self, function: fn, names }, parent, first, w } = this;
     const a = self[side === "after" && self.length > 1 ? 1 : 0]!, b = side === "" && self.length > 1 ? self[1]! : a;
-    for (let i = 0; i < n; i++) this.w[i] = Math.max(Math.abs(a[i]!), Math.abs(b[i]!));
-    for (let i = n - 1; i > 0; i--) this.w[this.parent[i]!]! += this.w[i]!;
-    const compare = isByName ? (p: number, q: number) => order(this.name(p), this.name(q)) : (p: number, q: number) => this.w[q]! - this.w[p]! || order(this.name(p), this.name(q));
-    for (let i = 0; i < n; i++) if (this.first[i + 1]! - this.first[i]! > 1) this.children(i).sort(compare);
-    this.levels = [];
-    for (let ids = n ? [0] : []; ids.length; ids = this.below(ids)) this.levels.push(this.level(ids));
+    for (let i = 0; i < n; i++) w[i] = Math.max(Math.abs(a[i]!), Math.abs(b[i]!));
+    for (let i = n - 1; i > 0; i--) w[parent[i]!]! += w[i]!;
+    const compare = (p: number, q: number) => (isByName ? 0 : w[q]! - w[p]!) || order(names[fn[p]!]!, names[fn[q]!]!);
+    for (let i = 0; i < n; i++) this.sort(first[i]!, first[i + 1]!, compare);
+    this.fill();
   }
 
-  private below(ids: number[]): number[] {
-    const out: number[] = [];
-    for (const id of ids) {
-      let x = this.x[id]!;
-      for (const kid of this.children(id)) {
-        this.x[kid] = x;
-        x += this.w[kid]!;
-        if (this.w[kid]! > 0) out.push(kid);
+  // sort orders some of the children. Most nodes have few: a call of the sort of arrays costs more than that of them.
+  private sort(from: number, to: number, compare: (p: number, q: number) => number) {
+    const { kids } = this;
+    if (to - from > 20) kids.subarray(from, to).sort(compare);
+    else for (let i = from + 1; i < to; i++) {
+      const node = kids[i]!;
+      let at = i;
+      for (; at > from && compare(kids[at - 1]!, node) > 0; at--) kids[at] = kids[at - 1]!;
+      kids[at] = node;
+    }
+  }
+
+  // fill makes the levels. A frame with a width has one below each of its callers.
+  private fill() {
+    const { x, w, kids, first, of: { depth } } = this, counts: number[] = [];
+    for (let i = 0; i < this.size; i++) if (!i || w[i]! > 0) counts[depth[i]!] = (counts[depth[i]!] ?? 0) + 1;
+    this.levels = counts.map((n) => ({ id: new Int32Array(n), x: new Float64Array(n), w: new Float64Array(n) }));
+    if (this.size) this.levels[0]!.w[0] = w[0]!;
+    for (let d = 0; d < counts.length; d++) {
+      const ids = this.levels[d]!.id, below = this.levels[d + 1];
+      for (let i = 0, at = 0; i < ids.length; i++) {
+        const end = first[ids[i]! + 1]!;
+        for (let left = x[ids[i]!]!, k = first[ids[i]!]!; k < end; k++) {
+          const kid = kids[k]!, width = w[kid]!;
+          x[kid] = left;
+          if (width > 0) {
+            below!.id[at] = kid;
+            below!.x[at] = left;
+            below!.w[at++] = width;
+          }
+          left += width;
+        }
       }
     }
-    return out;
   }
 
-  private level(ids: number[]): Level {
-    return { id: Int32Array.from(ids), x: Float64Array.from(ids, (i) => this.x[i]!), w: Float64Array.from(ids, (i) => this.w[i]!) };
-  }
-
-  // group returns a number for each function: of its package, file or binary.
-  group(by: string): Uint8Array {
-    const { names, texts, files, binaries } = this.of;
-    return Uint8Array.from(names, (name, f) => hashText(by === "file" ? texts[files[f]!]! : by === "binary" ? texts[binaries[f]!]! : packageOf(name)) % 251);
+  // group returns what tells a function's number: of its package, file or binary.
+  group(by: string): (f: number) => number {
+    const { names, texts, files, binaries } = this.of, known = new Int16Array(names.length).fill(-1);
+    const name = (f: number) => (by === "file" ? texts[files[f]!]! : by === "binary" ? texts[binaries[f]!]! : packageOf(names[f]!));
+    return (f) => (known[f]! < 0 ? (known[f] = hashText(name(f)) % 251) : known[f]!);
   }
 }
 
@@ -120,7 +136,7 @@ function parents(depth: number[]): Int32Array {
 }
 
 function totals(self: number[], parent: Int32Array): Float64Array {
-  const out = Float64Array.from(self);
+  const out = new Float64Array(self);
   for (let i = out.length - 1; i > 0; i--) out[parent[i]!]! += out[i]!;
   return out;
 }

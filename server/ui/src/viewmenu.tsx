@@ -5,7 +5,7 @@ import { useAnswer } from "./answer";
 import { querier } from "./api";
 import { text } from "./format";
 import { docked } from "./framebox";
-import { useOutside } from "./outside";
+import { useOutside } from "./events";
 import { labelRange, type Page } from "./page";
 import { Buttons, Toggle } from "./tools";
 import { defaults } from "./url";
