@@ -107,6 +107,7 @@ var below = map[string][]string{
 
 	"internal/crashfs":          {"internal/disk"}, // tests alone import these
 	"internal/damaged":          {"internal/effort"},
+	"internal/gzipped":          {},
 	"internal/effort":           {},
 	"internal/house":            {},
 	"internal/events":           {"history", "history/partial", "internal/ihs", "internal/recorded"},
