@@ -49,6 +49,7 @@ var (
 // TestHostileRequests sends requests that must be refused for the named reason. None leaves a row,
 // and a good request works after each.
 func TestHostileRequests(t *testing.T) {
+	effort.Alone(t)
 	r := newReceiver(t, Options{Limits: hostiles}, columnstore.Options{})
 	good := small(t, 1)
 	rows := 0

@@ -61,6 +61,7 @@ func TestMend_Labels(t *testing.T) {
 
 // Whatever bytes the strings of pushed profiles have, every method of the querier answers afterwards.
 func TestMend_AllMethods(t *testing.T) {
+	effort.Alone(t)
 	r := newReceiver(t, Options{}, columnstore.Options{FutureLimit: -1})
 	rng := rand.New(rand.NewPCG(7, 1))
 	pushed := 0
@@ -308,6 +309,7 @@ func TestMend_Messages(t *testing.T) {
 
 // A body may have an encoding of its own, around a profile that is gzipped or not.
 func TestPush_Encodings(t *testing.T) {
+	effort.Alone(t)
 	zipped := small(t, 1)
 	plain, err := io.ReadAll(gunzip(t, zipped))
 	if err != nil {
