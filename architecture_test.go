@@ -22,7 +22,7 @@ var below = map[string][]string{
 	"cmd/granary/internal/states":  {"profile", "internal/attrpath", "internal/stats", "cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "render", "export", "trace", "internal/ihs", "columnstore", "history", "internal/tile", "history/file", "history/summary", "history/partial", "history/partial/partialfile", "history/union", "internal/disk", "internal/input", "internal/timetext", "trace/format", "trace/golang"},
 	"cmd/granary/internal/formats": {"cmd/granary/internal/cli", "profile", "profile/tree"},
 	"cmd/granary/internal/replay":  {},
-	"cmd/granary/internal/check":   {"cmd/granary/internal/cli", "profile"},
+	"cmd/granary/internal/check":   {"cmd/granary/internal/cli", "profile", "profile/tree"},
 	"cmd/granary/internal/chart":   {"cmd/granary/internal/cli", "profile"},
 	"cmd/granary/internal/dbdir":   {"cmd/granary/internal/cli", "server", "profile", "columnstore", "internal/disk"},
 	"cmd/granary/internal/cli":     {"profile", "columnstore", "internal/stackfile", "internal/timetext"},
@@ -107,6 +107,7 @@ var below = map[string][]string{
 
 	"internal/crashfs":          {"internal/disk"}, // tests alone import these
 	"internal/damaged":          {"internal/effort"},
+	"internal/gzipped":          {},
 	"internal/effort":           {},
 	"internal/house":            {},
 	"internal/events":           {"history", "history/partial", "internal/ihs", "internal/recorded"},

@@ -12,7 +12,7 @@ const module = "github.com/granarydb/granary/bench"
 // below has the packages of this module that each package may import: imports run down.
 var below = map[string][]string{
 	"":          {"targets", "workloads", "peers", "results"},
-	"compare":   {"targets", "results"},
+	"compare":   {"targets", "results", "programs"},
 	"targets":   {"workloads", "peers", "replay", "fleet", "measure", "results"},
 	"workloads": {"peers", "replay", "fleet", "measure", "results"},
 	"peers":     {"replay", "fleet", "measure", "results"},
@@ -22,9 +22,10 @@ var below = map[string][]string{
 	"serve":     {"fleet", "results"},
 	"fleetdir":  {"fleet"},
 	"partials":  {"measure", "pictures", "results"},
-	"track":     {"pictures", "results"},
-	"report":    {"targets", "pictures", "results", "trees/postgres"},
+	"track":     {"pictures", "results", "programs"},
+	"report":    {"targets", "pictures", "results", "programs", "trees/postgres"},
 	"pictures":  {},
+	"programs":  {},
 	"results":   {},
 
 	"trees": {

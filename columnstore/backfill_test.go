@@ -16,6 +16,7 @@ import (
 // 100,000 ranges, and otherwise 20,000.
 func TestBackfill(t *testing.T) {
 	effort.Slow(t)
+	effort.Alone(t)
 	buckets := int64(effort.Part(100_000, 5))
 	const width = int64(15 * time.Minute)
 	opts := Options{Dir: t.TempDir(), MemoryBudget: 64 << 20, FutureLimit: -1, PastLimit: -1}

@@ -19,6 +19,7 @@ import (
 // right. In full it is 2 M rows in 64 MiB, and otherwise an eighth of both.
 func TestDistinctValues(t *testing.T) {
 	effort.Slow(t)
+	effort.Alone(t)
 	collectAsUsual(t)
 	const batchRows = 500
 	batches := int64(effort.Part(4000, 8))

@@ -206,6 +206,7 @@ func TestHistory_NoEvictionInVain(t *testing.T) {
 // refused, and held views do not change.
 func TestHistory_EvictionOrder(t *testing.T) {
 	effort.Slow(t)
+	effort.Alone(t)
 	collectRarely(t)
 	both, runs := 0, uint64(8) // runs that evicted rows and states, and all
 	if effort.Race {

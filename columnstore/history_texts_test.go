@@ -19,6 +19,7 @@ func newText(i int64) history.Value {
 // Texts go with the last interval that has them: a million new ones under a retention of a
 // thousand instants. A snapshot and a view that are held keep theirs.
 func TestHistory_TextsAreDropped(t *testing.T) {
+	effort.Alone(t)
 	const keep, step, steps, most = 1000, 500, 400, 512 << 10
 	store, _ := open(t, Options{Manual: true, Retention: keep}, samples(0))
 	h := createHistory(t, store, HistoryOptions{})
@@ -110,6 +111,7 @@ func TestHistory_TextsInBudget(t *testing.T) {
 
 // Texts of aborted transactions leave nothing behind.
 func TestHistory_AbortedTexts(t *testing.T) {
+	effort.Alone(t)
 	store, _ := open(t, Options{Manual: true, MemoryBudget: 1 << 20}, samples(0))
 	h := createHistory(t, store, HistoryOptions{})
 	tx := store.Begin()

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // TestMaintainer_Settles runs the real maintainer: when inserts stop, all due work is done,
@@ -247,6 +248,7 @@ func TestRewriteFreesParts(t *testing.T) {
 // A step rewrites the rows of two granules at most, even if the bucket is closed meanwhile. In
 // the end no granule of the bucket has fresh parts.
 func TestMaintain_StepsAreBounded(t *testing.T) {
+	effort.Alone(t)
 	for _, closed := range []bool{false, true} {
 		store, table := open(t, Options{Manual: true, FutureLimit: -1, GranuleRows: 100}, samples(1000))
 		for i := range int64(100) {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // Rows too large for an empty store evict nothing.
@@ -226,6 +227,7 @@ func TestMemory_LeakedSnapshotOfAll(t *testing.T) {
 
 // A leaked snapshot of any size costs a third of the rows at most.
 func TestMemory_LeakedSnapshotOfSome(t *testing.T) {
+	effort.Alone(t)
 	for _, batches := range []int64{2, 4, 6, 10, 14} {
 		store, table := tight(t, 20)
 		for i := range batches {

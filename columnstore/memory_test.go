@@ -61,6 +61,7 @@ func TestEviction(t *testing.T) {
 // One eviction drops one time range, not the ranges that share its dictionaries. The
 // dictionaries go with the last of them.
 func TestEviction_RangeByRange(t *testing.T) {
+	effort.Alone(t)
 	const ranges = 16
 	store, table := open(t, Options{Manual: true, FutureLimit: -1, GenerationBuckets: ranges, MemoryBudget: 1 << 20}, samples(10))
 	full := heavy(0, 500)
@@ -97,6 +98,7 @@ func TestEviction_RangeByRange(t *testing.T) {
 // repeatedly.
 func TestMemory_Refused(t *testing.T) {
 	effort.Slow(t)
+	effort.Alone(t)
 	store, table := tight(t, 7)
 	insert(t, table, heavy(1, 500))
 	before, big := store.Stats(), heavy(2, 20_000)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/apache/arrow/go/v14/arrow/memory"
 	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // allQueries returns all kinds of queries, by name. They return nothing beside an error.
@@ -164,6 +166,7 @@ func TestQueries_Expired(t *testing.T) {
 // Scans release their allocations, wherever they end: at a limit in any record, when the
 // receiver stops at any record, and at any granule at which the context is cancelled.
 func TestQueries_ScansRelease(t *testing.T) {
+	effort.Alone(t)
 	var granules, last int
 	var cancel context.CancelFunc
 	seed := uint64(1)

@@ -35,8 +35,11 @@ var queryStages = []string{"empty", "fresh", "rewriting", "rewriting,held", "dur
 func TestQueries(t *testing.T) {
 	collectRarely(t)
 	pairs := effort.Less(*queriesPairs, 10)
-	if effort.Race {
-		pairs = min(pairs, 1500) // the oracle is the slow part
+	switch { // the oracle is the slow part
+	case effort.Race && testing.Short():
+		pairs = min(pairs, 500)
+	case effort.Race:
+		pairs = min(pairs, 1500)
 	}
 	var mu sync.Mutex
 	total := queryAsker{shapes: map[string]int{}, stages: map[string]int{}, ops: map[string]int{}}

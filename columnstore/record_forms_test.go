@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/memory"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
 )
 
@@ -35,6 +36,7 @@ func labelOf(kind any) any {
 // TestInsertRecord_Forms copies a table through records of each form, in
 // slices, with the columns shuffled, some of them missing and one added.
 func TestInsertRecord_Forms(t *testing.T) {
+	effort.Alone(t)
 	store, table, rows := filled(t, Options{GranuleRows: 100}, 800)
 	snap := snapshot(t, store)
 	var want []string

@@ -13,6 +13,7 @@ import (
 
 	"github.com/granarydb/granary/arrowconv"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/internal/querytest"
 )
@@ -57,6 +58,7 @@ func groupTexts(g *Groups, names bool) []string {
 // TestGroups_Record: an answer's record has its rows in their order, in each form, of one generation and
 // of several.
 func TestGroups_Record(t *testing.T) {
+	effort.Alone(t)
 	for _, generation := range []int{0, 1000} {
 		store, table, _ := filled(t, Options{GranuleRows: 100, GenerationBuckets: generation}, 1500)
 		snap := snapshot(t, store)

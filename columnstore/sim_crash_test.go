@@ -28,6 +28,7 @@ var crashSeeds = flag.Uint64("sim.crashes", uint64(60-45*boolInt(effort.Race)), 
 // TestCrashes runs histories of a store with a log, which crash and are opened again, with other options
 // each time (D1, D3, D4). It fails at the first wrong history, with the command that runs it again.
 func TestCrashes(t *testing.T) {
+	effort.Alone(t)
 	collectRarely(t)
 	lowerDiskBudget(t)
 	events := map[string]int{}

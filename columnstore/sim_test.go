@@ -37,6 +37,7 @@ var (
 // TestSimulation runs histories (C1 to C6). It fails at the first wrong history, with the command that
 // runs it again.
 func TestSimulation(t *testing.T) {
+	effort.Alone(t)
 	collectRarely(t)
 	events := map[string]int{}
 	seeds := effort.Less(*simSeeds, 6)
@@ -68,6 +69,7 @@ func TestSimulation(t *testing.T) {
 // TestSimulationIsDeterministic runs histories twice: the traces are the same,
 // byte for byte.
 func TestSimulationIsDeterministic(t *testing.T) {
+	effort.Alone(t)
 	for seed := range effort.Less(uint64(50), 5) {
 		var traces [2]string
 		for i := range traces {

@@ -50,7 +50,7 @@ func testSetBudgets(t *testing.T, log int64) {
 	if err := store.SetBudgets(Budgets{Memory: 4 << 20, Disk: 2 << 20}); err != nil {
 		t.Fatal(err)
 	}
-	insertMany(200_000)
+	insertMany(80_000)
 	if s := store.Stats(); s.Bytes() > 4<<20 || s.FileBytes+s.LogBytes > 2<<20 || s.DiskDroppedRows == 0 {
 		t.Errorf("%d bytes of memory and %d of files, %d rows dropped", s.Bytes(), s.FileBytes+s.LogBytes, s.DiskDroppedRows)
 	}
@@ -78,7 +78,7 @@ func TestSetBudgets_InMemory(t *testing.T) {
 		if err := store.SetBudgets(Budgets{Memory: memory, Retention: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
-		for range 2000 {
+		for range 400 {
 			at++
 			if _, err := table.Insert(t.Context(), heavy(at, 100)); err != nil {
 				t.Fatal(err)

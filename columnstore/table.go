@@ -8,6 +8,7 @@ import (
 	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/internal/cold"
 	"github.com/granarydb/granary/internal/dictionaries"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/files"
 	"github.com/granarydb/granary/internal/query/filter"
 	"github.com/granarydb/granary/schema"
@@ -52,6 +53,38 @@ func (t *Table) bucketBounds(start int64) (lo, hi string) {
 
 // state returns the table in the current root.
 func (t *Table) state() *catalog.TableState { return t.store.roots.Root().State.Table(t.ordinal) }
+
+// commitEdit commits an edit of the table's current state, which change makes, with an entry of the log. change runs with the
+// commit lock. Nothing is committed after its error, which commitEdit returns. Other errors are ErrClosed and that of the log,
+// which comes after the commit.
+func (t *Table) commitEdit(log disk.Prepared, change func(edit *catalog.TableEdit, commit txn.ID, current *catalog.TableState) error) (id txn.ID, err error) {
+	s := t.store
+	var ticket txn.Ticket[*catalog.Database]
+	var due []dueGranule
+	s.roots.Start(&ticket)
+	id, err = ticket.Commit(func(commit txn.ID, current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], err error) {
+		if s.closed.Load() {
+			return next, ErrClosed
+		}
+		state := current.State.Tables[t.ordinal]
+		edit := state.Edit(t.ordinal)
+		defer edit.Release()
+		if err := change(edit, commit, state); err != nil {
+			return next, err
+		}
+		next.State, due = current.State, s.maintainer.appendDue(nil, t, edit)
+		t.finish(edit, current.Version+1, &next)
+		log.Append(uint64(ticket.Begin()), uint64(commit))
+		return next, nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	s.opts.Yield("commit/published")
+	s.flusher.look(s.memory.isTight())
+	s.maintainer.queue.add(due)
+	return id, log.Wait()
+}
 
 // finish puts an edit into the next root, and the dictionaries that the edit drops into the garbage. The
 // caller holds the commit lock.

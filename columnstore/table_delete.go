@@ -284,29 +284,13 @@ func (d *deletion) commit() (rows int64, err error) {
 	}
 	defer log.Done()
 	s.opts.Yield("delete/prepared")
-	var ticket txn.Ticket[*catalog.Database]
-	var due []dueGranule
-	s.roots.Start(&ticket)
-	_, err = ticket.Commit(func(commit txn.ID, current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], err error) {
-		if s.closed.Load() {
-			return next, ErrClosed
-		}
-		edit := current.State.Tables[t.ordinal].Edit(t.ordinal)
-		defer edit.Release()
+	_, err = t.commitEdit(log, func(edit *catalog.TableEdit, commit txn.ID, _ *catalog.TableState) error {
 		var ok bool
 		if rows, ok = edit.DeleteRows(d.what, uint64(commit)); !ok {
-			return next, errChanged
+			return errChanged
 		}
-		next.State, due = current.State, s.maintainer.appendDue(nil, t, edit)
-		t.finish(edit, current.Version+1, &next)
-		log.Append(uint64(ticket.Begin()), uint64(commit))
 		s.flusher.erased.Add(1)
-		return next, nil
+		return nil
 	})
-	if err != nil {
-		return 0, err
-	}
-	s.opts.Yield("delete/published")
-	s.maintainer.queue.add(due)
-	return rows, log.Wait()
+	return rows, err
 }

@@ -90,7 +90,7 @@ func TestDeleteRows_EmptyUnit(t *testing.T) {
 	seal(t, table, 10)
 	ctx, cancel := context.WithCancel(t.Context())
 	store.opts.Yield = func(point string) {
-		if point == "delete/published" {
+		if point == "commit/published" {
 			cancel()
 		}
 	}

@@ -20,6 +20,7 @@ import (
 // TestDeleteRows deletes random rows from random tables, in memory, in directories and cold, and asks them as TestQueries does. Snapshots from before have all rows, and a restart has no more than the store had.
 func TestDeleteRows(t *testing.T) {
 	effort.Long(t)
+	effort.Alone(t)
 	collectRarely(t)
 	deleted, cold, restarts := int64(0), 0, 0
 	for seed := range uint64(effort.Part(400, 8+17*boolInt(effort.Race))) {

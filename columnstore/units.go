@@ -92,33 +92,15 @@ func (t *Table) commitUnits(change catalog.UnitsChange, plan func(*catalog.Table
 	}
 	defer log.Done()
 	s.opts.Yield("units/prepared")
-	var ticket txn.Ticket[*catalog.Database]
-	var due []dueGranule
-	s.roots.Start(&ticket)
-	id, err = ticket.Commit(func(commit txn.ID, current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], err error) {
-		state := current.State.Tables[t.ordinal]
-		switch {
-		case s.closed.Load():
-			return next, ErrClosed
-		case !plan(state).Equal(change):
-			return next, errChanged
+	id, err = t.commitEdit(log, func(edit *catalog.TableEdit, _ txn.ID, current *catalog.TableState) error {
+		if !plan(current).Equal(change) {
+			return errChanged
 		}
-		edit := state.Edit(t.ordinal)
-		defer edit.Release()
 		edit.ChangeUnits(change)
-		next.State, due = current.State, s.maintainer.appendDue(nil, t, edit)
-		t.finish(edit, current.Version+1, &next)
-		after = next.State.Table(t.ordinal)
-		log.Append(uint64(ticket.Begin()), uint64(commit))
-		return next, nil
+		after = edit.State
+		return nil
 	})
-	if err != nil {
-		return nil, 0, err
-	}
-	s.opts.Yield("commit/published")
-	s.flusher.look(s.memory.isTight())
-	s.maintainer.queue.add(due)
-	return after, id, log.Wait()
+	return after, id, err
 }
 
 // reroute moves the transaction's pieces whose buckets are sealed by now to the buckets that take their

@@ -160,6 +160,7 @@ func useHistory(t *testing.T, h *History) {
 // TestImage_EveryByte changes every byte of small images.
 func TestImage_EveryByte(t *testing.T) {
 	effort.Slow(t)
+	effort.Alone(t)
 	for _, i := range images(t) {
 		if i.Try(t, i.Bytes) != nil {
 			t.Fatalf("%s: the image itself is refused", i.Name)

@@ -12,6 +12,7 @@ import (
 // TestPixelTimes compares the instants with big arithmetic: the middle of part i of N instants
 // is (2i+1)N/2n behind the first.
 func TestPixelTimes(t *testing.T) {
+	effort.Alone(t)
 	check := func(from, to int64, pixels int) {
 		t.Helper()
 		n := new(big.Int).Add(new(big.Int).Sub(big.NewInt(to), big.NewInt(from)), big.NewInt(1))

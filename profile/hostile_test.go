@@ -16,6 +16,7 @@ import (
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/internal/rows"
 	codec "github.com/granarydb/granary/profile/pprof"
 	"github.com/granarydb/granary/schema"
@@ -163,7 +164,7 @@ func TestTinyParts(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			db := testDB(t, Options{})
-			zipped := gzipped(t, tc.data)
+			zipped := gzipped.Of(t, tc.data)
 			most := 48 * len(tc.data)
 			for range 2 { // with new memory, and with that of the previous insert
 				refused(t, tc.want, most, func() error {
@@ -193,7 +194,7 @@ func TestBombs(t *testing.T) {
 	for _, tc := range bombs() {
 		t.Run(tc.name, func(t *testing.T) {
 			plain := tc.make(*hostileSize - (*hostileSize)/100)
-			zipped := gzipped(t, plain)
+			zipped := gzipped.Of(t, plain)
 			try := func(way string, f func() error) {
 				var err error
 				peak, took := peakOf(t, func() { err = f() })
@@ -268,7 +269,7 @@ func typeNames(p *pprof.Profile) (names []string) {
 
 // P5: the size at a gzip file's end is not trusted.
 func TestGzipSaysTooMuch(t *testing.T) {
-	zipped := gzipped(t, smallest())
+	zipped := gzipped.Of(t, smallest())
 	copy(zipped[len(zipped)-4:], "\xff\xff\xff\xff")
 	db := testDB(t, Options{})
 	refused(t, ErrProfile, 1<<20, func() error {

@@ -15,6 +15,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/gzipped"
 )
 
 // encoded returns a profile's encoding, gzipped and plain.
@@ -45,8 +46,8 @@ func TestInput(t *testing.T) {
 		{"nothing", nil, Limits{}, ErrProfile},
 		{"text", []byte("goroutine profile: total 7\n"), Limits{}, ErrProfile},
 		{"HTML", []byte("<!DOCTYPE html><html>"), Limits{}, ErrProfile},
-		{"gzip of nothing", gzipped(t, nil), Limits{}, ErrProfile},
-		{"gzip of text", gzipped(t, []byte("hello, hello")), Limits{}, ErrProfile},
+		{"gzip of nothing", gzipped.Of(t, nil), Limits{}, ErrProfile},
+		{"gzip of text", gzipped.Of(t, []byte("hello, hello")), Limits{}, ErrProfile},
 		{"gzip cut in its header", zipped[:5], Limits{}, ErrProfile},
 		{"gzip cut", zipped[:len(zipped)/2], Limits{}, ErrProfile},
 		{"gzip without its checksum", zipped[:len(zipped)-4], Limits{}, ErrProfile},
@@ -99,22 +100,9 @@ func unzipped(t testing.TB, data []byte) []byte {
 	return plain
 }
 
-func gzipped(t testing.TB, data []byte) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	if _, err := w.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
 // P5: with a limit of 1 MiB, a small file that decompresses to 64 MiB costs at most 16 MiB.
 func TestGzipBomb(t *testing.T) {
-	bomb := gzipped(t, make([]byte, 64<<20))
+	bomb := gzipped.Of(t, make([]byte, 64<<20))
 	db := testDB(t, Options{Limits: Limits{Bytes: 1 << 20}})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -10,6 +10,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/internal/rows"
 	codec "github.com/granarydb/granary/profile/pprof"
 )
@@ -129,7 +130,7 @@ func TestJustAboveTheBytes(t *testing.T) {
 	effort.Long(t)
 	for n, want := range map[int]error{64 << 20: ErrProfile, 64<<20 + 1: ErrTooLarge} {
 		var r codec.Reader
-		if err := r.Read(gzipped(t, make([]byte, n)), Limits{}.WithDefaults(), new(codec.Flat)); !errors.Is(err, want) {
+		if err := r.Read(gzipped.Of(t, make([]byte, n)), Limits{}.WithDefaults(), new(codec.Flat)); !errors.Is(err, want) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}

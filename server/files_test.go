@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/page"
 	"github.com/granarydb/granary/server/internal/source"
@@ -171,8 +172,8 @@ func TestFiles_Hostile(t *testing.T) {
 		"too many":         {many, 413, "more than 64 files"},
 		"a bad time":       {[]sentPart{{name: "modified", data: []byte("yesterday")}, good}, 400, "part modified"},
 		"a long time":      {[]sentPart{{name: "modified", data: bytes.Repeat([]byte("1"), 1<<10)}, good}, 400, "part modified"},
-		"a large profile":  {[]sentPart{{"file", "a", gzipped(t, make([]byte, 5<<20))}}, 413, "a: "},
-		"a bomb in a bomb": {[]sentPart{{"file", "a", gzipped(t, gzipped(t, []byte("x")))}}, 400, "compressed twice"},
+		"a large profile":  {[]sentPart{{"file", "a", gzipped.Of(t, make([]byte, 5<<20))}}, 413, "a: "},
+		"a bomb in a bomb": {[]sentPart{{"file", "a", gzipped.Of(t, gzipped.Of(t, []byte("x")))}}, 400, "compressed twice"},
 		"a broken trace":   {[]sentPart{{"file", "a.trace", append(bytes.Clone(cut[:len(cut)/2]), bytes.Repeat([]byte{255}, 100)...)}}, 0, ""},
 		"a name with NUL":  {[]sentPart{{"file", "a\x00b", small(t, 1)}}, 400, "body: "},
 		"a large body":     {[]sentPart{{"file", "a", make([]byte, 2<<20)}}, 413, ""},

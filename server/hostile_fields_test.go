@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/server/internal/push"
 )
 
@@ -122,24 +123,24 @@ var asWeb = []string{"Content-Type", "application/grpc-web+proto"}
 func packed(t *testing.T) []hostile {
 	t.Helper()
 	good := small(t, 1)
-	zeros := gzipped(t, make([]byte, 16<<20))
+	zeros := gzipped.Of(t, make([]byte, 16<<20))
 	zlib := append([]byte{0x78, 0x9c}, good[10:]...)
 	zstd := append([]byte{0x28, 0xb5, 0x2f, 0xfd}, good...)
-	members := bytes.Repeat(gzipped(t, make([]byte, 64<<10)), 100)
+	members := bytes.Repeat(gzipped.Of(t, make([]byte, 64<<10)), 100)
 	lying := append(bytes.Clone(zeros[:len(zeros)-4]), 1, 0, 0, 0) // the size that it says
 	named := append([]byte{0x1f, 0x8b, 8, 8, 0, 0, 0, 0, 0, 0}, bytes.Repeat([]byte("n"), 500_000)...)
 	encoding := func(name string, more ...string) []string { return append([]string{"Content-Encoding", name}, more...) }
 	all := []hostile{
 		{"zlib", "", "/pprof", nil, zlib, 400, "not a valid pprof profile"},
 		{"zstd", "", "/pprof", nil, zstd, 400, "not a valid pprof profile"},
-		{"gzip in gzip", "", "/pprof?__name__=a", nil, gzipped(t, good), 400, "compressed twice"},
-		{"zstd in gzip", "", "/pprof?__name__=a", nil, gzipped(t, zstd), 400, "compressed twice"},
-		{"gzip in gzip in gzip", "", "/ingest?name=a", nil, gzipped(t, gzipped(t, good)), 400, "not a valid pprof profile"},
-		{"zeros in gzip in gzip", "", "/pprof", nil, gzipped(t, zeros), 400, "compressed twice"},
+		{"gzip in gzip", "", "/pprof?__name__=a", nil, gzipped.Of(t, good), 400, "compressed twice"},
+		{"zstd in gzip", "", "/pprof?__name__=a", nil, gzipped.Of(t, zstd), 400, "compressed twice"},
+		{"gzip in gzip in gzip", "", "/ingest?name=a", nil, gzipped.Of(t, gzipped.Of(t, good)), 400, "not a valid pprof profile"},
+		{"zeros in gzip in gzip", "", "/pprof", nil, gzipped.Of(t, zeros), 400, "compressed twice"},
 		{"100 gzip files in one", "", "/pprof", nil, members, 413, "4194304"},
 		{"gzip that says it is short", "", "/pprof", nil, lying, 413, "4194304"},
 		{"gzip with an endless name", "", "/pprof", nil, named, 400, "not a valid pprof profile"},
-		{"gzip of nothing", "", "/pprof", nil, gzipped(t, nil), 400, "not a valid pprof profile"},
+		{"gzip of nothing", "", "/pprof", nil, gzipped.Of(t, nil), 400, "not a valid pprof profile"},
 		{"head of gzip alone", "", "/pprof", nil, good[:10], 400, "not a valid pprof profile"},
 		{"gzip with a wrong sum", "", "/pprof", nil, append(bytes.Clone(good[:len(good)-8]), 1, 2, 3, 4, 5, 6, 7, 8), 400, "not a valid pprof profile"},
 		{"gzip with another method", "", "/pprof", nil, append([]byte{0x1f, 0x8b, 9}, good[3:]...), 400, "not a valid pprof profile"},
@@ -147,8 +148,8 @@ func packed(t *testing.T) []hostile {
 		{"gRPC-Web of zeros", "", pushPath, append([]string{"Grpc-Encoding", "gzip"}, asWeb...), framed(1, uint32(len(zeros)), string(zeros)), 200, "grpc-status: 8"},
 		{"gRPC-Web in an encoding", "", pushPath, append([]string{"Grpc-Encoding", "zstd"}, asWeb...), framed(1, 3, "abc"), 200, "grpc-status: 12"},
 		{"gRPC-Web compressed without saying how", "", pushPath, asWeb, framed(1, uint32(len(good)), string(good)), 200, "grpc-status: 13"},
-		{"Push gzipped twice", "", pushPath, encoding("gzip", asProto...), gzipped(t, gzipped(t, []byte{0x0a, 0})), 400, "unmarshal"},
-		{"OTLP gzipped twice", "", otlpPath, encoding("gzip", asX...), gzipped(t, gzipped(t, marshal(t, otlpRequest(1)))), 400, "body: "},
+		{"Push gzipped twice", "", pushPath, encoding("gzip", asProto...), gzipped.Of(t, gzipped.Of(t, []byte{0x0a, 0})), 400, "unmarshal"},
+		{"OTLP gzipped twice", "", otlpPath, encoding("gzip", asX...), gzipped.Of(t, gzipped.Of(t, marshal(t, otlpRequest(1)))), 400, "body: "},
 		{"OTLP of 100 gzip files", "", otlpPath, encoding("gzip", asX...), members, 413, "4194304"},
 		{"OTLP of zeros by Connect", "", push.OTLPProcedure, encoding("gzip", asProto...), zeros, 429, "4194304"},
 	}

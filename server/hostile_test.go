@@ -18,6 +18,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/push"
 	"github.com/granarydb/granary/server/internal/web"
@@ -48,6 +49,7 @@ var (
 // TestHostileRequests sends requests that must be refused for the named reason. None leaves a row,
 // and a good request works after each.
 func TestHostileRequests(t *testing.T) {
+	effort.Alone(t)
 	r := newReceiver(t, Options{Limits: hostiles}, columnstore.Options{})
 	good := small(t, 1)
 	rows := 0
@@ -91,7 +93,7 @@ func cutBodies(t *testing.T) (all []hostile) {
 	good := file(t, "pebble/cpu-1.pb.gz")
 	multi, contentType := form(t, part{"profile", good}, part{"sample_type_config", []byte(`{"cpu":{"units":"ns"}}`)})
 	push := marshal(t, &pushv1.PushRequest{Series: []*pushv1.RawProfileSeries{pushSeries([]string{"a", "b"}, good)}})
-	otlp := gzipped(t, marshal(t, otlpRequest(1)))
+	otlp := gzipped.Of(t, marshal(t, otlpRequest(1)))
 	for i := range 8 {
 		cut := func(body []byte) []byte { return body[:len(body)*(2*i+1)/16] }
 		name := fmt.Sprintf("cut at %d/16 of ", 2*i+1)
@@ -109,7 +111,7 @@ func cutBodies(t *testing.T) (all []hostile) {
 // bombs are small bodies that are large when they are read.
 func bombs(t *testing.T) []hostile {
 	t.Helper()
-	bomb := gzipped(t, make([]byte, 16<<20))
+	bomb := gzipped.Of(t, make([]byte, 16<<20))
 	multi, contentType := form(t, part{"profile", bomb})
 	inPush := marshal(t, &pushv1.PushRequest{Series: []*pushv1.RawProfileSeries{pushSeries(nil, bomb)}})
 	empties := bytes.Repeat([]byte{0x0a, 0x00}, 500_000) // messages without content

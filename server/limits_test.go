@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,24 +14,11 @@ import (
 	pushv1 "github.com/grafana/pyroscope/api/gen/proto/go/push/v1"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/push"
 	"github.com/granarydb/granary/server/internal/web"
 )
-
-// gzipped returns data as a gzip file.
-func gzipped(t testing.TB, data []byte) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := z.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
 
 // TestLimits exceeds each limit by one, after a request that is within.
 func TestLimits(t *testing.T) {
@@ -56,7 +42,7 @@ func TestLimits(t *testing.T) {
 		"name of a label": {Limits{LabelName: 8}, "?12345678=a", "?123456789=a", good, 413, "9 bytes, at most 8"},
 		"series":          {Limits{Series: 2}, "?a=1", "?a=3", good, 429, "limit: 2 sets of labels (series)"},
 		"body":            {Limits{Body: 1000}, "", "", make([]byte, 1001), 413, "1001 bytes, at most 1000"},
-		"profile":         {Limits{Profile: profile.Limits{Bytes: 4096}}, "", "", gzipped(t, make([]byte, 4097)), 413, "4096 bytes"},
+		"profile":         {Limits{Profile: profile.Limits{Bytes: 4096}}, "", "", gzipped.Of(t, make([]byte, 4097)), 413, "4096 bytes"},
 		"samples":         {Limits{Profile: profile.Limits{Samples: 1}}, "", "", stack, 413, "samples"},
 		"depth":           {Limits{Profile: profile.Limits{Depth: 1}}, "", "", stack, 413, "more than 1 locations"},
 	} {

@@ -25,6 +25,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/flametest"
 )
@@ -60,6 +61,7 @@ func TestMend_Labels(t *testing.T) {
 
 // Whatever bytes the strings of pushed profiles have, every method of the querier answers afterwards.
 func TestMend_AllMethods(t *testing.T) {
+	effort.Alone(t)
 	r := newReceiver(t, Options{}, columnstore.Options{FutureLimit: -1})
 	rng := rand.New(rand.NewPCG(7, 1))
 	pushed := 0
@@ -307,6 +309,7 @@ func TestMend_Messages(t *testing.T) {
 
 // A body may have an encoding of its own, around a profile that is gzipped or not.
 func TestPush_Encodings(t *testing.T) {
+	effort.Alone(t)
 	zipped := small(t, 1)
 	plain, err := io.ReadAll(gunzip(t, zipped))
 	if err != nil {
@@ -318,13 +321,13 @@ func TestPush_Encodings(t *testing.T) {
 	}
 	defer encoder.Close()
 	bomb := make([]byte, 64<<20)
-	gzipBomb, zstdBomb, brotliBomb := gzipped(t, bomb), encoder.EncodeAll(bomb, nil), inBrotli(t, bomb)
+	gzipBomb, zstdBomb, brotliBomb := gzipped.Of(t, bomb), encoder.EncodeAll(bomb, nil), inBrotli(t, bomb)
 	for _, path := range []string{"/ingest?name=a", "/pprof?job=a"} {
 		r := newReceiver(t, Options{Limits: Limits{Body: 1 << 20, Profile: profile.Limits{Bytes: 1 << 20}}}, columnstore.Options{})
 		for _, body := range [][]byte{plain, zipped} {
 			r.want(http.StatusOK, "", r.request(http.MethodPost, path, body))
 			r.want(http.StatusOK, "", r.request(http.MethodPost, path, body, "Content-Encoding", "identity"))
-			r.want(http.StatusOK, "", r.request(http.MethodPost, path, gzipped(t, body), "Content-Encoding", "gzip"))
+			r.want(http.StatusOK, "", r.request(http.MethodPost, path, gzipped.Of(t, body), "Content-Encoding", "gzip"))
 			r.want(http.StatusOK, "", r.request(http.MethodPost, path, encoder.EncodeAll(body, nil), "Content-Encoding", "zstd"))
 			r.want(http.StatusOK, "", r.request(http.MethodPost, path, inBrotli(t, body), "Content-Encoding", "br"))
 		}

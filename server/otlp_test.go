@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/push"
 )
@@ -104,7 +105,7 @@ func TestOTLP(t *testing.T) {
 	if refused := r.export(otlpRequest(1)); refused != nil {
 		t.Error(refused)
 	}
-	r.want(http.StatusOK, "", r.request(http.MethodPost, "/v1development/profiles", gzipped(t, marshal(t, otlpRequest(2))),
+	r.want(http.StatusOK, "", r.request(http.MethodPost, "/v1development/profiles", gzipped.Of(t, marshal(t, otlpRequest(2))),
 		"Content-Type", "application/x-protobuf", "Content-Encoding", "gzip"))
 	text, err := protojson.Marshal(otlpRequest(3))
 	if err != nil {
@@ -157,7 +158,7 @@ func TestOTLP_File(t *testing.T) {
 	r := newReceiver(t, Options{}, columnstore.Options{})
 	data := marshal(t, otlpRequest(1))
 	r.want(http.StatusOK, "4 rows", r.request(http.MethodPost, "/pprof?job=a&replicas=4", data))
-	r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=till&format=otlp", gzipped(t, data)))
+	r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=till&format=otlp", gzipped.Of(t, data)))
 	for selector, want := range map[string]int64{`{service_name="shop", job="a", replicas="4"}`: 2, `{service_name="till", replicas="3"}`: 2, `{replicas="3", job="a"}`: 0} {
 		if got := r.sums(selector); len(got) != int(want) {
 			t.Errorf("%s: %v", selector, got)

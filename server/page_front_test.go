@@ -39,6 +39,7 @@ func (c *flameColumns) asText(sides int) string {
 // TestPage_Front compares the answers of a front to a page with those of one server that has all profiles.
 func TestPage_Front(t *testing.T) {
 	effort.Slow(t)
+	effort.Alone(t)
 	one, front := split(t, 3, 11)
 	differ := 0
 	for _, typ := range []string{"cpu", cpuID, "alloc_space", "inuse_space", frontTypes[4], "contentions", "none"} {

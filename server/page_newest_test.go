@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/server/internal/page"
 )
 
 // TestPage_ProfilesInHalves asks for the newest profiles with ever less memory: the answer is the same, or there is none. With
 // some it is made of halves of the time.
 func TestPage_ProfilesInHalves(t *testing.T) {
+	effort.Alone(t)
 	var files [][]byte
 	for i := range int64(12) {
 		files = append(files, small(t, i+1))

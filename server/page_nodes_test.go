@@ -15,6 +15,7 @@ import (
 // table, which does not know of trees.
 func TestPage_Nodes(t *testing.T) {
 	effort.Slow(t)
+	effort.Alone(t)
 	a := newAsker(t, Options{})
 	for _, folder := range []string{"etcd", "pebble", "staticcheck", "compile", "nats-server"} {
 		a.insertFiles(folder)

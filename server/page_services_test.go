@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fanout"
 	"github.com/granarydb/granary/server/internal/page"
@@ -396,6 +397,7 @@ func TestServices_Limits(t *testing.T) {
 // TestServices_Front asks a front of three nodes, whose answers equal those of one server with all profiles: sources and gauges are on
 // several nodes.
 func TestServices_Front(t *testing.T) {
+	effort.Alone(t)
 	for seed := range uint64(2) {
 		nodes, urls := make([]*asker, 3), make([]string, 3)
 		for i := range nodes {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/tree"
 	"github.com/granarydb/granary/server/internal/page"
@@ -197,6 +198,7 @@ func TestPage_Flame(t *testing.T) {
 
 // TestPage_Difference compares both sides of a difference with trees of one side each.
 func TestPage_Difference(t *testing.T) {
+	effort.Alone(t)
 	a := newAsker(t, Options{})
 	a.insertFiles("etcd")
 	a.insertFiles("pebble")

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/gzipped"
 )
 
 // jfrRecording returns a recording with a sample of each kind.
@@ -41,8 +42,8 @@ func TestPushJFR(t *testing.T) {
 	r := newReceiver(t, Options{}, columnstore.Options{})
 	data, labels := jfrRecording(t), jfrLabels()
 	r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=shop&format=jfr&spyName=javaspy&sampleRate=100", data))
-	r.want(http.StatusOK, "rows", r.request(http.MethodPost, "/pprof?service_name=shop", gzipped(t, data)))
-	for _, parts := range [][]part{{{"jfr", data}, {"labels", labels}}, {{"labels", gzipped(t, labels)}, {"jfr", gzipped(t, data)}}, {{"profile", data}}} {
+	r.want(http.StatusOK, "rows", r.request(http.MethodPost, "/pprof?service_name=shop", gzipped.Of(t, data)))
+	for _, parts := range [][]part{{{"jfr", data}, {"labels", labels}}, {{"labels", gzipped.Of(t, labels)}, {"jfr", gzipped.Of(t, data)}}, {{"profile", data}}} {
 		body, contentType := form(t, parts...)
 		r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=shop", body, "Content-Type", contentType))
 	}

@@ -15,6 +15,7 @@ import (
 	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/push"
 )
@@ -129,7 +130,7 @@ func TestPushDebug1(t *testing.T) {
 	const frames = " @ 0x11\n#\t0x10\tmain.f+0x1\tf.go:1\n"
 	for _, text := range []string{"goroutine profile: total 3\n3" + frames, "--- mutex:\ncycles/second=1000000000\nsampling period=1\n20 4" + frames, "--- contention:\ncycles/second=1000000000\n7 5" + frames} {
 		r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=shop{__delta__=false}", []byte(text)))
-		r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=shop{__delta__=false}&format=debug1", gzipped(t, []byte(text))))
+		r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=shop{__delta__=false}&format=debug1", gzipped.Of(t, []byte(text))))
 	}
 	wantSums(t, r.sums(`{service_name="shop"}`), map[string]int64{
 		"goroutine goroutine count": 6, "mutex contentions count": 8, "mutex delay nanoseconds": 40, "block contentions count": 10, "block delay nanoseconds": 14,
@@ -143,7 +144,7 @@ func TestPushFolded(t *testing.T) {
 	r := newReceiver(t, Options{}, columnstore.Options{})
 	const text = "main;work;read 12\nmain;work 3\n"
 	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof?service_name=shop", []byte(text)))
-	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof?service_name=shop&__name__=named", gzipped(t, []byte(text))))
+	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof?service_name=shop&__name__=named", gzipped.Of(t, []byte(text))))
 	for _, path := range []string{"/ingest?name=shop", "/ingest?name=shop&format=folded"} {
 		r.want(http.StatusOK, "", r.request(http.MethodPost, path, []byte(text)))
 	}
@@ -191,7 +192,7 @@ func TestPushTexts(t *testing.T) {
 		if c.contentType != "" {
 			headers = []string{"Content-Type", c.contentType}
 		}
-		for _, body := range [][]byte{[]byte(c.body), gzipped(t, []byte(c.body))} {
+		for _, body := range [][]byte{[]byte(c.body), gzipped.Of(t, []byte(c.body))} {
 			r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name="+c.service+c.query, body, headers...))
 		}
 		if sums := r.sums(`{service_name="` + c.service + `"}`); sums[c.want] != 2*c.sum {

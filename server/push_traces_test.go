@@ -16,6 +16,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/web"
 	"github.com/granarydb/granary/trace"
@@ -193,11 +194,11 @@ func TestPushTrace_AtOnce(t *testing.T) {
 func TestPushTrace(t *testing.T) {
 	data := goTrace(t)
 	r := newReceiver(t, Options{}, columnstore.Options{FutureLimit: -1, PastLimit: -1})
-	r.want(http.StatusOK, "12 rows", r.request(http.MethodPost, "/traces?service_name=api", gzipped(t, data)))
+	r.want(http.StatusOK, "12 rows", r.request(http.MethodPost, "/traces?service_name=api", gzipped.Of(t, data)))
 	r.want(http.StatusOK, "0 rows", r.request(http.MethodPost, "/traces?service_name=api", data))
 	r.want(http.StatusOK, "12 rows", r.request(http.MethodPost, "/traces", data, web.TenantHeader, "a", "Content-Encoding", "identity", "X-Idempotency-Key", "1"))
 	r.want(http.StatusOK, "0 rows", r.request(http.MethodPost, "/traces", data, web.TenantHeader, "a", "X-Idempotency-Key", "1"))
-	r.want(http.StatusOK, "12 rows", r.request(http.MethodPost, "/tenants/b/traces?service_name=api", gzipped(t, data), "Content-Encoding", "gzip"))
+	r.want(http.StatusOK, "12 rows", r.request(http.MethodPost, "/tenants/b/traces?service_name=api", gzipped.Of(t, data), "Content-Encoding", "gzip"))
 	r.want(http.StatusOK, "12 rows", r.request(http.MethodPost, "/pprof?service_name=other", data))
 	wantSums(t, r.sums(`{}`), map[string]int64{"process_cpu samples count": 24, "process_cpu cpu nanoseconds": 240_000_000})
 	r.want(http.StatusOK, `"first":"2026-`, r.request(http.MethodGet, "/api/v1/histories", nil))

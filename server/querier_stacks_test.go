@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/flametest"
 )
@@ -137,6 +138,7 @@ func TestSelectors(t *testing.T) {
 
 // TestCallSites asks for paths of a real flame graph: as a graph, as pprof and over time.
 func TestCallSites(t *testing.T) {
+	effort.Alone(t)
 	a := newAsker(t, Options{})
 	a.insertFiles("etcd")
 	a.insertFiles("compile")

@@ -23,6 +23,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/server/internal/push"
 )
 
@@ -94,22 +95,22 @@ func waysIn(t *testing.T, samples int) map[string]way {
 	}
 	ways := map[string]way{
 		"trie":             {"/ingest?name=a&format=trie", nil, []byte(stacks), false},
-		"tree zipped":      {"/ingest?name=a&format=tree", nil, gzipped(t, []byte(stacks)), false},
+		"tree zipped":      {"/ingest?name=a&format=tree", nil, gzipped.Of(t, []byte(stacks)), false},
 		"pprof":            {"/pprof", nil, zipped, false},
 		"pprof plain":      {"/pprof", nil, plain.Bytes(), false},
 		"pprof named":      {"/pprof?__name__=a", nil, zipped, false},
 		"ingest":           {"/ingest?name=a", nil, zipped, false},
 		"folded":           {"/pprof", nil, []byte(folded.String()), false},
-		"folded zipped":    {"/ingest?name=a&format=folded", nil, gzipped(t, []byte(folded.String())), false},
+		"folded zipped":    {"/ingest?name=a&format=folded", nil, gzipped.Of(t, []byte(folded.String())), false},
 		"debug1":           {"/pprof", nil, []byte(debug1.String()), false},
 		"Push":             {pushPath, asProto, marshal(t, request), false},
 		"Push JSON":        {pushPath, asJSON, text(request), false},
-		"Push gzip":        {pushPath, append([]string{"Content-Encoding", "gzip"}, asProto...), gzipped(t, marshal(t, request)), false},
+		"Push gzip":        {pushPath, append([]string{"Content-Encoding", "gzip"}, asProto...), gzipped.Of(t, marshal(t, request)), false},
 		"OTLP":             {otlpPath, asX, marshal(t, otlp), false},
 		"OTLP JSON":        {otlpPath, asJSON, text(otlp), false},
-		"OTLP gzip":        {otlpPath, append([]string{"Content-Encoding", "gzip"}, asX...), gzipped(t, marshal(t, otlp)), false},
+		"OTLP gzip":        {otlpPath, append([]string{"Content-Encoding", "gzip"}, asX...), gzipped.Of(t, marshal(t, otlp)), false},
 		"OTLP Connect":     {push.OTLPProcedure, asProto, marshal(t, otlp), false},
-		"OTLP Connect zip": {push.OTLPProcedure, append([]string{"Content-Encoding", "gzip"}, asProto...), gzipped(t, marshal(t, otlp)), false},
+		"OTLP Connect zip": {push.OTLPProcedure, append([]string{"Content-Encoding", "gzip"}, asProto...), gzipped.Of(t, marshal(t, otlp)), false},
 	}
 	multi, contentType := form(t, part{"profile", zipped})
 	ways["ingest form"] = way{"/ingest?name=a", []string{"Content-Type", contentType}, multi, false}
@@ -117,7 +118,7 @@ func waysIn(t *testing.T, samples int) map[string]way {
 		path := map[string]string{"Push ": pushPath, "OTLP ": push.OTLPProcedure}[name]
 		for _, kind := range []string{"application/grpc", "application/grpc-web"} {
 			data := marshal(t, m)
-			z := gzipped(t, data)
+			z := gzipped.Of(t, data)
 			ways[name+kind] = way{path, []string{"Content-Type", kind, "Te", "trailers"}, framed(0, uint32(len(data)), string(data)), kind == "application/grpc"}
 			ways[name+kind+" gzip"] = way{path, []string{"Content-Type", kind, "Te", "trailers", "Grpc-Encoding", "gzip"}, framed(1, uint32(len(z)), string(z)), kind == "application/grpc"}
 		}

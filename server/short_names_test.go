@@ -183,6 +183,7 @@ func waysToAsk(t *testing.T, at string) map[string]func(name, selector string) (
 // A front with a node for each service answers alike.
 func TestShortNames(t *testing.T) {
 	effort.Slow(t)
+	effort.Alone(t)
 	whole := newReceiver(t, Options{}, columnstore.Options{})
 	pushServices(t, whole)
 	var nodes []*receiver

@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
+
+	"github.com/granarydb/granary/bench/programs"
 )
 
 // A comparison's two sides.
@@ -29,7 +29,7 @@ type builds struct {
 
 // checkOutSides checks out two commits. An empty headCommit is the checkout itself.
 func checkOutSides(ctx context.Context, baseCommit, headCommit string) (*builds, error) {
-	root, err := output(ctx, "", "git", "rev-parse", "--show-toplevel")
+	root, err := programs.Output(ctx, "", nil, "git", "rev-parse", "--show-toplevel")
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func checkOutSides(ctx context.Context, baseCommit, headCommit string) (*builds,
 	if err != nil {
 		return nil, err
 	}
-	b := &builds{folder: folder, root: strings.TrimSpace(root)}
+	b := &builds{folder: folder, root: string(bytes.TrimSpace(root))}
 	for side, commit := range []string{base: baseCommit, head: headCommit} {
 		if err := b.checkOut(ctx, side, commit); err != nil {
 			b.close()
@@ -54,7 +54,7 @@ func (b *builds) checkOut(ctx context.Context, side int, commit string) error {
 		return nil
 	}
 	checkout := filepath.Join(b.folder, sideNames[side])
-	if _, err := output(ctx, b.root, "git", "worktree", "add", "--detach", checkout, commit); err != nil {
+	if _, err := programs.Output(ctx, b.root, nil, "git", "worktree", "add", "--quiet", "--detach", checkout, commit); err != nil {
 		return err
 	}
 	b.checkouts[side], b.worktrees = checkout, append(b.worktrees, checkout)
@@ -68,7 +68,7 @@ func (b *builds) build(ctx context.Context, side, layout int) (string, error) {
 		return program, nil
 	}
 	fmt.Fprintf(os.Stderr, "compare: build %s, layout %d\n", sideNames[side], layout)
-	_, err := output(ctx, filepath.Join(b.checkouts[side], "bench"), "go", "build", fmt.Sprintf("-ldflags=-randlayout=%d", layout), "-o", program, ".")
+	_, err := programs.Output(ctx, filepath.Join(b.checkouts[side], "bench"), nil, "go", "build", fmt.Sprintf("-ldflags=-randlayout=%d", layout), "-o", program, ".")
 	return program, err
 }
 
@@ -76,7 +76,7 @@ func (b *builds) build(ctx context.Context, side, layout int) (string, error) {
 func (b *builds) close() {
 	for _, w := range b.worktrees {
 		// The caller's context may be cancelled by now.
-		if _, err := output(context.Background(), b.root, "git", "worktree", "remove", "--force", w); err != nil {
+		if _, err := programs.Output(context.Background(), b.root, nil, "git", "worktree", "remove", "--force", w); err != nil {
 			fmt.Fprintln(os.Stderr, "compare:", err)
 		}
 	}
@@ -104,11 +104,11 @@ func (b *builds) measure(ctx context.Context, o options, workload string) (runs 
 				return runs, err
 			}
 			fmt.Fprintf(os.Stderr, "compare: %s, round %d of %d, %s\n", workload, round+1, o.rounds, sideNames[side])
-			text, err := outputEnv(ctx, filepath.Join(b.root, "bench"), env, program, args...)
+			text, err := programs.Output(ctx, filepath.Join(b.root, "bench"), env, append([]string{program}, args...)...)
 			if err != nil {
 				return runs, err
 			}
-			v, err := readValues(workload, []byte(text))
+			v, err := readValues(workload, text)
 			if err != nil {
 				return runs, err
 			}
@@ -116,25 +116,4 @@ func (b *builds) measure(ctx context.Context, o options, workload string) (runs 
 		}
 	}
 	return runs, nil
-}
-
-// output runs a program in a folder, outside any workspace, and returns its output. The error has the end
-// of its messages.
-func output(ctx context.Context, folder, program string, args ...string) (string, error) {
-	return outputEnv(ctx, folder, nil, program, args...)
-}
-
-// outputEnv is output with additions to the environment.
-func outputEnv(ctx context.Context, folder string, env []string, program string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir, cmd.Env = folder, append(append(os.Environ(), "GOWORK=off"), env...)
-	var messages bytes.Buffer
-	cmd.Stderr = &messages
-	out, err := cmd.Output()
-	if err != nil {
-		const most = 2000
-		text := bytes.TrimSpace(messages.Bytes())
-		return "", fmt.Errorf("%s %s: %w: %s", filepath.Base(program), strings.Join(args, " "), err, text[max(0, len(text)-most):])
-	}
-	return string(out), nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,13 +9,12 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/granarydb/granary/bench/programs"
 	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/bench/targets"
 )
@@ -364,15 +362,7 @@ func (m *measurer) report(ctx context.Context, r run) (*kept, error) {
 		return nil, err
 	}
 	begun := time.Now()
-	cmd := exec.CommandContext(ctx, program, r.args[1:]...)
-	cmd.Env, cmd.Stderr = append(os.Environ(), "GOWORK=off", "TMPDIR="+m.built), os.Stderr
-	// A program has processes of its own, which end with it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	data, err := cmd.Output()
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
+	data, err := programs.Output(ctx, "", []string{"TMPDIR=" + m.built}, append([]string{program}, r.args[1:]...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -393,10 +383,8 @@ func (m *measurer) build(ctx context.Context, of string) (string, error) {
 		return path, nil
 	}
 	path := filepath.Join(m.built, fmt.Sprint("program-", len(m.programs)))
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, of)
-	cmd.Env = append(os.Environ(), "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: %w: %s", of, err, bytes.TrimSpace(out))
+	if _, err := programs.Output(ctx, "", nil, "go", "build", "-o", path, of); err != nil {
+		return "", err
 	}
 	m.programs[of] = path
 	return path, nil

@@ -6,11 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/granarydb/granary/bench/programs"
 )
 
 // historySet is a set of intervals that needs no recorded data.
@@ -67,7 +68,7 @@ type store struct{ median, best map[string]float64 }
 
 // measured measures the checkout.
 func measured(ctx context.Context, o options) (l line, err error) {
-	commit, err := output(ctx, "git", "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*")
+	commit, err := programs.Output(ctx, "", nil, "git", "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*")
 	if err != nil {
 		return l, err
 	}
@@ -146,10 +147,10 @@ func reported(ctx context.Context, report any, name string, args ...string) erro
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	program := filepath.Join(folder, "program")
-	if _, err := output(ctx, "go", "build", "-o", program, name); err != nil {
+	if _, err := programs.Output(ctx, "", nil, "go", "build", "-o", program, name); err != nil {
 		return err
 	}
-	text, err := output(ctx, program, args...)
+	text, err := programs.Output(ctx, "", nil, append([]string{program}, args...)...)
 	if err != nil {
 		return err
 	}
@@ -157,15 +158,4 @@ func reported(ctx context.Context, report any, name string, args ...string) erro
 		return fmt.Errorf("read the report of %s: %w", name, err)
 	}
 	return nil
-}
-
-// output runs a program, whose progress is shown.
-func output(ctx context.Context, program string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env, cmd.Stderr = append(os.Environ(), "GOWORK=off"), os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", filepath.Base(program), strings.Join(args, " "), err)
-	}
-	return out, nil
 }

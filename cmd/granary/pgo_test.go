@@ -98,7 +98,9 @@ func TestPGO_HalfLife(t *testing.T) {
 
 // TestPGO_Build builds a program with both profiles: the compiler inlines the same.
 func TestPGO_Build(t *testing.T) {
-	effort.Slow(t)
+	if !effort.Full {
+		t.Skip("GRANARY_FULL builds the standard library with profiles")
+	}
 	dir := t.TempDir()
 	gen := filepath.Join(dir, "gen")
 	if r := granary(t, "demo", "--span", "2m", "--profiles", gen); r.code != cli.ExitOK {
@@ -122,11 +124,13 @@ func TestPGO_Build(t *testing.T) {
 	}
 }
 
-// TestPGO_Faster builds the program in testdata/orders with a profile of itself, and measures both builds in turns. How much faster it is
+// TestPGO_Measured builds the program in testdata/orders with a profile of itself, and measures both builds in turns. How much faster it is
 // depends on the compiler and the machine: the log says it. The test wants that the compiler uses the profile: it gives a hot function more
 // room for what is inlined into it.
 func TestPGO_Measured(t *testing.T) {
-	effort.Slow(t)
+	if !effort.Full {
+		t.Skip("GRANARY_FULL builds the standard library with profiles")
+	}
 	ordersRepository(t)
 	outputOf(t, "go", "test", "-c", "-pgo=off", "-o", "off.test", ".")
 	outputOf(t, "./off.test", "-test.run=^$", "-test.bench=Report", "-test.benchtime=3s", "-test.cpuprofile=cpu.pb.gz")

@@ -64,6 +64,15 @@ func Slow(t testing.TB) {
 	}
 }
 
+// Alone skips a test that does one thing after another, with -short under the race detector: it would take ten times as long there, and
+// has no race of its own to find. Without -short it runs: .ci/long does so.
+func Alone(t testing.TB) {
+	t.Helper()
+	if Race && testing.Short() {
+		t.Skip("it does one thing after another: -short leaves it out under the race detector")
+	}
+}
+
 // Allocated returns how many bytes f allocates. f runs with one processor and without garbage collection, because
 // a collection or a move to another processor empties a sync.Pool, and the result would then vary with the
 // machine's load. No parallel test may run beside it.

@@ -19,6 +19,7 @@ import (
 	library "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/format"
 )
@@ -118,7 +119,7 @@ func TestDebug1(t *testing.T) {
 		if err != nil && name != "threadcreate" { // whose stacks are empty, which the library refuses
 			t.Fatal(err)
 		}
-		for form, data := range map[string][]byte{"plain": text, "zipped": zipped(t, string(text)), "of Windows": bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))} {
+		for form, data := range map[string][]byte{"plain": text, "zipped": gzipped.Of(t, text), "of Windows": bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))} {
 			p, err := decoded(data, format.Hints{})
 			if err != nil || p.Parsed == nil {
 				t.Fatalf("%s, %s: %v", name, form, err)

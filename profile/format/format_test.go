@@ -1,8 +1,6 @@
 package format_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"os"
@@ -14,20 +12,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/format"
 )
-
-func zipped(t testing.TB, text string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	_, err := z.Write([]byte(text))
-	if err := errors.Join(err, z.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
 
 // packed returns a text compressed with zstd.
 func packed(t testing.TB, text string) []byte {
@@ -101,7 +89,7 @@ func TestDecode(t *testing.T) {
 		}
 	}
 	const text = "main;f;leaf 3\nmain;f 4\r\n\nmain;f;leaf 2\nmain; spaced name 1\n"
-	for name, data := range map[string][]byte{"plain": []byte(text), "zipped": zipped(t, text), "in zstd": packed(t, text), "zipped in zstd": packed(t, string(zipped(t, text))), "with a mark": []byte("\xef\xbb\xbf" + text)} {
+	for name, data := range map[string][]byte{"plain": []byte(text), "zipped": gzipped.Of(t, []byte(text)), "in zstd": packed(t, text), "zipped in zstd": packed(t, string(gzipped.Of(t, []byte(text)))), "with a mark": []byte("\xef\xbb\xbf" + text)} {
 		got, err := inserted(t, data, format.Hints{})
 		if err != nil || len(got) != 3 || got["main;f;leaf"] != 5 || got["main;f"] != 4 || got["main; spaced name"] != 1 {
 			t.Errorf("%s: %v, %v", name, got, err)
@@ -128,7 +116,7 @@ func TestDecode(t *testing.T) {
 		"gzip, no header":  {"\x1f\x8bxxxxxxxxmain;f 1\nmain;g 2\n", format.Hints{}, profile.ErrProfile, ""},
 		"zstd, cut off":    {string(packed(t, long)[:20]), format.Hints{}, profile.ErrProfile, "decompressed: "},
 		"large in zstd":    {string(packed(t, strings.Repeat("a;b 1\n", 1000))), format.Hints{Limits: profile.Limits{Bytes: 100}}, profile.ErrTooLarge, "more than 100 bytes"},
-		"large and packed": {string(zipped(t, "a;b 1\n"+strings.Repeat("\n", 1000))), format.Hints{Limits: profile.Limits{Bytes: 100}}, profile.ErrTooLarge, "more than 100 bytes"},
+		"large and packed": {string(gzipped.Of(t, []byte("a;b 1\n"+strings.Repeat("\n", 1000)))), format.Hints{Limits: profile.Limits{Bytes: 100}}, profile.ErrTooLarge, "more than 100 bytes"},
 	} {
 		if got, err := inserted(t, []byte(c.data), c.hints); !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.saying) {
 			t.Errorf("%s: %v, %v; want %v %q", name, got, err, c.is, c.saying)
@@ -248,7 +236,7 @@ func TestOf(t *testing.T) {
 		if got := format.Of([]byte(text)); got != want {
 			t.Errorf("%.40q: %q, want %q", text, got, want)
 		}
-		for how, data := range map[string][]byte{"zipped": zipped(t, text), "in zstd": packed(t, text)} {
+		for how, data := range map[string][]byte{"zipped": gzipped.Of(t, []byte(text)), "in zstd": packed(t, text)} {
 			if got := format.Of(data); got != want {
 				t.Errorf("%.40q, %s: %q, want %q", text, how, got, want)
 			}
@@ -270,7 +258,7 @@ func TestInsert_Real(t *testing.T) {
 // FuzzDecode decodes any bytes: what it returns is whole, or an error.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("main;f;leaf 3\nmain;f -4\n"))
-	f.Add(zipped(f, "a;b 1\n;; 2\n"))
+	f.Add(gzipped.Of(f, []byte("a;b 1\n;; 2\n")))
 	f.Add(packed(f, "a;b 1\n;; 2\n"))
 	f.Add([]byte("\x0a\x04\x08\x01\x10\x02"))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/exp/trace"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/format"
 )
@@ -85,7 +86,7 @@ func TestGoTrace(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	db := newDB(t)
-	rows, err := format.Insert(t.Context(), db, zipped(t, string(data)), format.Hints{}, profile.InsertOptions{Labels: map[string]string{"job": "api"}})
+	rows, err := format.Insert(t.Context(), db, gzipped.Of(t, data), format.Hints{}, profile.InsertOptions{Labels: map[string]string{"job": "api"}})
 	if err != nil || rows != 2*len(want) {
 		t.Fatalf("%d rows of %d samples, %v", rows, len(want), err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	library "github.com/google/pprof/profile"
 
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/format"
 )
@@ -50,7 +51,7 @@ func TestGperftools(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		for form, data := range map[string][]byte{"plain": data, "zipped": zipped(t, string(data))} {
+		for form, data := range map[string][]byte{"plain": data, "zipped": gzipped.Of(t, data)} {
 			got, err := decoded(data, format.Hints{})
 			if err != nil || got.Parsed == nil || got.Parsed.String() != want.String() || format.Of(data) != format.Gperftools {
 				t.Errorf("%s, %s: %v, %v, want %v", name, form, got.Parsed, err, want)

@@ -9,6 +9,7 @@ import (
 
 	library "github.com/google/pprof/profile"
 
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/format"
 )
@@ -38,7 +39,7 @@ func TestJemalloc(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := jemallocText(stacks...)
-	for form, data := range map[string][]byte{"plain": []byte(text), "zipped": zipped(t, text), "of Windows": []byte(strings.ReplaceAll(text, "\n", "\r\n"))} {
+	for form, data := range map[string][]byte{"plain": []byte(text), "zipped": gzipped.Of(t, []byte(text)), "of Windows": []byte(strings.ReplaceAll(text, "\n", "\r\n"))} {
 		p, err := decoded(data, format.Hints{})
 		if err == nil {
 			err = p.Parsed.CheckValid()

@@ -17,6 +17,7 @@ import (
 	library "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/format"
 )
@@ -333,7 +334,7 @@ func TestJFR(t *testing.T) {
 	if is, err := os.ReadFile(golden); err != nil || !bytes.Equal(is, data) {
 		t.Errorf("%s is not this recording, %v: -update writes it", golden, err)
 	}
-	for name, data := range map[string][]byte{"plain": data, "zipped": zipped(t, string(data)), "with two lists of constants": busyTwice()} {
+	for name, data := range map[string][]byte{"plain": data, "zipped": gzipped.Of(t, data), "with two lists of constants": busyTwice()} {
 		if got, err := decodedJFR(t, data, format.Hints{JFR: labels}); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}

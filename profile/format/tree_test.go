@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/format"
 )
@@ -89,7 +90,7 @@ func TestTree(t *testing.T) {
 		"groups":                   {format.StackGroups, "foo;bar 2\n foo;baz 3\nx 4", "samples/count ; [2] bar foo; [3] baz foo; [4] x"},
 		"folded":                   {format.Folded, "x 4\nx y 5\n", "samples/count ; [4] x; [5] x y"},
 	} {
-		for form, data := range map[string][]byte{"": []byte(c.text), ", zipped": zipped(t, c.text)} {
+		for form, data := range map[string][]byte{"": []byte(c.text), ", zipped": gzipped.Of(t, []byte(c.text))} {
 			p, err := decoded(data, format.Hints{Only: c.is})
 			if err != nil || p.Parsed == nil {
 				t.Errorf("%s%s: %v", name, form, err)

@@ -45,7 +45,7 @@ type sharedPlace struct{ start, length, index uint32 }
 func (c *LocationColumns) Append(record []byte, texts []RecordText) (int, error) {
 	c.begin()
 	n, lines := len(c.Addresses), len(c.Lines)
-	r := columnsReader{record: record, texts: texts}
+	r := columnsReader{recordReader: recordReader{record: record}, texts: texts}
 	file, build, address := c.read(&r, true)
 	if r.bad {
 		c.Functions, c.SystemNames, c.SourceFiles = c.Functions[:lines], c.SystemNames[:lines], c.SourceFiles[:lines]
@@ -61,7 +61,7 @@ func (c *LocationColumns) Append(record []byte, texts []RecordText) (int, error)
 // none. It appends nothing to the columns. Parameters and errors are as for Append. It costs about half as much.
 func (c *LocationColumns) Binary(record []byte, texts []RecordText) (file, build uint32, err error) {
 	c.begin()
-	r := columnsReader{record: record, texts: texts}
+	r := columnsReader{recordReader: recordReader{record: record}, texts: texts}
 	if file, build, _ = c.read(&r, false); r.bad {
 		return 0, 0, fmt.Errorf("%w of %d bytes", ErrLocation, len(record))
 	}
@@ -104,10 +104,8 @@ func (c *LocationColumns) read(r *columnsReader, lines bool) (file, build uint32
 	if rest := c.text(r); build != 0 {
 		file = rest
 	}
-	for range 4 {
-		r.uvarint() // start, size, offset and bits of the mapping
-	}
-	r.bad = r.bad || r.at != len(r.record)
+	r.skipMapping()
+	r.bad = !r.done()
 	return file, build, address
 }
 
@@ -180,45 +178,10 @@ func (c *LocationColumns) find(text []byte) uint32 {
 	return at
 }
 
-// columnsReader reads a record's parts by their place. After malformed bytes all parts are empty.
+// columnsReader reads a record whose shared texts are known.
 type columnsReader struct {
-	record []byte
-	at     int
-	texts  []RecordText
-	bad    bool
-}
-
-func (r *columnsReader) uvarint() uint64 {
-	if r.at < len(r.record) {
-		if b := r.record[r.at]; b < 0x80 {
-			r.at++
-			return uint64(b)
-		}
-	}
-	v, n := binary.Uvarint(r.record[r.at:])
-	if n <= 0 {
-		r.bad, r.at = true, len(r.record)
-		return 0
-	}
-	r.at += n
-	return v
-}
-
-func (r *columnsReader) varint() int64 {
-	v := r.uvarint()
-	return int64(v>>1) ^ -int64(v&1)
-}
-
-// text returns where a text begins and ends.
-func (r *columnsReader) text() (from, to int) {
-	n := r.uvarint()
-	if n > uint64(len(r.record)-r.at) {
-		r.bad, r.at = true, len(r.record)
-		return r.at, r.at
-	}
-	from = r.at
-	r.at += int(n)
-	return from, r.at
+	recordReader
+	texts []RecordText // in order, without those that are behind the place
 }
 
 func (r *columnsReader) skipLine() {

@@ -68,11 +68,11 @@ func (d *RecordDecoder) Decode(l *LocationRecord, record []byte) error {
 	if last == nil {
 		last = &pprof.Mapping{}
 	}
-	r := recordReader{rest: record, known: d.texts}
+	r := recordReader{record: record}
 	flags := r.uvarint()
-	m := pprof.Mapping{BuildID: r.stringAs(last.BuildID), File: r.stringAs(last.File)}
+	m := pprof.Mapping{BuildID: d.text(r.bytes(), last.BuildID), File: d.text(r.bytes(), last.File)}
 	l.Folded, l.Address = flags&flagFolded != 0, r.uvarint()
-	if n := r.uvarint(); n <= uint64(len(r.rest)/leastLine) {
+	if n := r.uvarint(); n <= uint64(r.left()/leastLine) {
 		l.Lines = d.room(lines, int(n))
 	} else {
 		r.bad = true
@@ -80,14 +80,14 @@ func (d *RecordDecoder) Decode(l *LocationRecord, record []byte) error {
 	for i := range l.Lines {
 		d.line(&r, &l.Lines[i])
 	}
-	m.File += r.stringAs(last.File)
+	m.File += d.text(r.bytes(), last.File)
 	m.Start = r.uvarint()
 	m.Limit = m.Start + r.uvarint()
 	m.Offset = r.uvarint()
 	has := r.uvarint()
 	m.HasFunctions, m.HasFilenames = has&HasFunctions != 0, has&HasFilenames != 0
 	m.HasLineNumbers, m.HasInlineFrames = has&HasLineNumbers != 0, has&HasInlineFrames != 0
-	if r.bad || len(r.rest) > 0 {
+	if !r.done() {
 		*l = LocationRecord{}
 		return fmt.Errorf("%w of %d bytes", ErrLocation, len(record))
 	}
@@ -146,7 +146,25 @@ func (d *RecordDecoder) line(r *recordReader, ln *RecordLine) {
 	} else if !r.bad {
 		setFunction(d, ln, name, file)
 	}
-	ln.SystemName = r.text(system, ln.Function)
+	ln.SystemName = d.text(system, ln.Function)
+}
+
+// text returns bytes as a text. It returns likely if the text equals that.
+func (d *RecordDecoder) text(b []byte, likely string) string {
+	if string(b) == likely {
+		return likely
+	}
+	if len(b) == 0 {
+		return ""
+	}
+	if s, ok := d.texts[string(b)]; ok {
+		return s
+	}
+	s := mended(string(b))
+	if d.texts != nil {
+		d.texts[string(b)] = s
+	}
+	return s
 }
 
 // setFunction makes a function that of a line. A function is new once.
@@ -185,69 +203,69 @@ func (d *RecordDecoder) function(key string, name, file int) uint32 {
 // leastLine is the least number of bytes of a line, because numbers and empty texts take a byte each.
 const leastLine = 7
 
-// recordReader reads a record's parts. After malformed bytes all parts are empty.
+// recordReader reads a record's parts by their place. After malformed bytes all parts are empty.
 type recordReader struct {
-	rest  []byte
-	bad   bool
-	known map[string]string
+	record []byte
+	at     int
+	bad    bool
 }
 
+// left returns the number of bytes behind the place.
+func (r *recordReader) left() int { return len(r.record) - r.at }
+
+// done reports whether all parts were read, and nothing is left.
+func (r *recordReader) done() bool { return !r.bad && r.left() == 0 }
+
 func (r *recordReader) uvarint() uint64 {
-	v, n := binary.Uvarint(r.rest)
-	r.skip(n)
+	if r.at < len(r.record) {
+		if b := r.record[r.at]; b < 0x80 {
+			r.at++
+			return uint64(b)
+		}
+	}
+	v, n := binary.Uvarint(r.record[r.at:])
+	if n <= 0 {
+		r.bad, r.at = true, len(r.record)
+		return 0
+	}
+	r.at += n
 	return v
 }
 
 func (r *recordReader) varint() int64 {
-	v, n := binary.Varint(r.rest)
-	r.skip(n)
-	return v
+	v := r.uvarint()
+	return int64(v>>1) ^ -int64(v&1)
 }
 
-func (r *recordReader) skip(n int) {
-	if n <= 0 {
-		r.bad, r.rest = true, nil
-		return
-	}
-	r.rest = r.rest[n:]
-}
-
-func (r *recordReader) bytes() []byte {
+// text returns where a text begins and ends.
+func (r *recordReader) text() (from, to int) {
 	n := r.uvarint()
-	if n > uint64(len(r.rest)) {
-		r.bad, r.rest = true, nil
-		return nil
+	if n > uint64(r.left()) {
+		r.bad, r.at = true, len(r.record)
+		return r.at, r.at
 	}
-	b := r.rest[:n]
-	r.rest = r.rest[n:]
-	return b
+	from = r.at
+	r.at += int(n)
+	return from, r.at
 }
 
-// stringAs reads a text. It returns likely if the text equals that.
-func (r *recordReader) stringAs(likely string) string { return r.text(r.bytes(), likely) }
+// bytes returns a text's bytes, which are the record's.
+func (r *recordReader) bytes() []byte {
+	from, to := r.text()
+	return r.record[from:to]
+}
 
-// text returns bytes as a text. It returns likely if the text equals that.
-func (r *recordReader) text(b []byte, likely string) string {
-	if string(b) == likely {
-		return likely
+// skipMapping reads the start, the size, the offset and the bits of a mapping.
+func (r *recordReader) skipMapping() {
+	for range 4 {
+		r.uvarint()
 	}
-	if len(b) == 0 {
-		return ""
-	}
-	if s, ok := r.known[string(b)]; ok {
-		return s
-	}
-	s := mended(string(b))
-	if r.known != nil {
-		r.known[string(b)] = s
-	}
-	return s
 }
 
 // AppendNames appends the names of the lines of a record to dst. It returns false for an empty or
 // malformed record. It allocates nothing except to grow dst.
 func AppendNames(dst [][]byte, record []byte) (names [][]byte, ok bool) {
-	r := recordReader{rest: record}
+	r := recordReader{record: record}
 	r.uvarint() // flags
 	r.bytes()   // build id
 	r.bytes()   // file
@@ -262,8 +280,6 @@ func AppendNames(dst [][]byte, record []byte) (names [][]byte, ok bool) {
 		r.varint() // column
 	}
 	r.bytes() // file, if there is a build id
-	for range 4 {
-		r.uvarint() // mapping start, size, offset, bits
-	}
-	return dst, !r.bad && len(r.rest) == 0
+	r.skipMapping()
+	return dst, r.done()
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/server/internal/listing"
 )
 
@@ -42,19 +43,6 @@ func tarred(t testing.TB, all ...entry) []byte {
 		if _, err := io.WriteString(w, e.text); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-func gzipped(t testing.TB, data []byte) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	if _, err := w.Write(data); err != nil {
-		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -121,7 +109,7 @@ func TestFolder(t *testing.T) {
 	if f.text("shop/a.go", "1") != listing.ErrNoDir.Error() || len(f.List()) != 0 {
 		t.Error("an empty folder has archives")
 	}
-	for version, body := range map[string][]byte{"tar": tarred(t, files...), "gz": gzipped(t, tarred(t, files...)), "zip": zipped(t, files[0], files[1], files[3], files[4])} {
+	for version, body := range map[string][]byte{"tar": tarred(t, files...), "gz": gzipped.Of(t, tarred(t, files...)), "zip": zipped(t, files[0], files[1], files[3], files[4])} {
 		a, err := f.Add(t.Context(), version, "", 0, bytes.NewReader(body))
 		if err != nil || a.Files != 2 || a.Skipped != 2 || a.Bytes == 0 || a.Version != version {
 			t.Errorf("%s: %+v, %v", version, a, err)
@@ -264,7 +252,7 @@ func TestFolder_Hostile(t *testing.T) {
 	before := len(f.List())
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	valid := gzipped(t, tarred(t, good))
+	valid := gzipped.Of(t, tarred(t, good))
 	for name, c := range map[string]struct {
 		ctx     context.Context
 		version string
@@ -275,7 +263,7 @@ func TestFolder_Hostile(t *testing.T) {
 		"text":              {t.Context(), "x", []byte("no archive, but text that is longer than a header of tar" + strings.Repeat(".", 1000)), ErrUnknown},
 		"cut":               {t.Context(), "x", valid[:len(valid)/2], ErrUnknown},
 		"cut zip":           {t.Context(), "x", zipped(t, good)[:40], ErrUnknown},
-		"gzip of nothing":   {t.Context(), "x", gzipped(t, nil), ErrUnknown},
+		"gzip of nothing":   {t.Context(), "x", gzipped.Of(t, nil), ErrUnknown},
 		"empty tar":         {t.Context(), "x", tarred(t), ErrUnknown},
 		"only binaries":     {t.Context(), "x", tarred(t, entry{name: "a", text: "\x00"}), ErrUnknown},
 		"bomb":              {t.Context(), "x", bomb(t, 64<<20), ErrTooMuch},
@@ -331,7 +319,7 @@ func TestOpen(t *testing.T) {
 // FuzzFolder adds any bytes: what is kept has plain names and text, within the bounds, and can be read.
 func FuzzFolder(f *testing.F) {
 	f.Add(tarred(f, files...), "shop/a.go", 1)
-	f.Add(gzipped(f, tarred(f, files...)), "../secret", 0)
+	f.Add(gzipped.Of(f, tarred(f, files...)), "../secret", 0)
 	f.Add(zipped(f, files[0]), "cmd/main.go", 1)
 	f.Add([]byte("PK\x05\x06"), "", 0)
 	dir := filepath.Join(f.TempDir(), "archives")

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/granarydb/granary/profile/tree"
 )
 
 // How a function moved.
@@ -120,12 +122,8 @@ func lastPart(name string) string {
 	return name[strings.LastIndexAny(name, ".:")+1:]
 }
 
-// packageOf returns the package in a function's name, or what stands for it in other languages.
-func packageOf(name string) string {
-	slash := strings.LastIndexByte(name, '/') + 1
-	before, _, _ := strings.Cut(name[slash:], ".")
-	return name[:slash] + before
-}
+// packageOf returns the package in a function's name, or a name that has none.
+func packageOf(name string) string { return cmp.Or(tree.PackageOf(name, ""), name) }
 
 // joinCaller adds a function that side s alone has to a caller on that side whose own cost differs by as much on the other: it was
 // inlined, or cut out.

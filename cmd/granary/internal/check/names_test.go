@@ -66,6 +66,8 @@ func TestMoves(t *testing.T) {
 		{"another package", map[string]Cost{"m/v2.parse": leaf(100), "m.b": leaf(50)}, map[string]Cost{"m/v3.parse": leaf(100), "m.b": leaf(50)}, [2]map[string][]string{}, []string{"same m/v3.parse renamed"}},
 		{"another receiver, and worse", map[string]Cost{"m.(*A).parse": leaf(100), "m.b": leaf(50)}, map[string]Cost{"m.(*B).parse": leaf(120), "m.b": leaf(50)}, [2]map[string][]string{}, []string{"worse m.(*B).parse renamed"}},
 		{"another name, the same cost", map[string]Cost{"m.parse": leaf(100), "m.b": leaf(50)}, map[string]Cost{"m.scan": leaf(101), "m.b": leaf(50)}, [2]map[string][]string{}, []string{"same m.scan renamed"}},
+		{"another name of the same namespace, the same cost", map[string]Cost{"m::a::parse": leaf(100), "m::b": leaf(50)}, map[string]Cost{"m::c::scan": leaf(101), "m::b": leaf(50)}, [2]map[string][]string{}, []string{"same m::c::scan renamed"}},
+		{"names without a package", map[string]Cost{"parse": leaf(100), "b": leaf(50)}, map[string]Cost{"scan": leaf(101), "b": leaf(50)}, [2]map[string][]string{}, []string{"worse scan ", "better parse "}},
 		{"another name and cost", map[string]Cost{"m.parse": leaf(100), "m.b": leaf(50)}, map[string]Cost{"m.scan": leaf(140), "m.b": leaf(50)}, [2]map[string][]string{}, []string{"worse m.scan ", "better m.parse "}},
 		{"another package, name and the same cost", map[string]Cost{"m.parse": leaf(100), "m.b": leaf(50)}, map[string]Cost{"n.scan": leaf(100), "m.b": leaf(50)}, [2]map[string][]string{}, []string{"worse n.scan ", "better m.parse "}},
 		{"inlined", map[string]Cost{"m.f": {50, 150}, "m.g": leaf(100)}, map[string]Cost{"m.f": leaf(151)}, [2]map[string][]string{{"m.g": {"m.f"}}, {}}, []string{"same m.f inlined"}},

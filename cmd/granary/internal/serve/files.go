@@ -70,8 +70,10 @@ func (f *files) load(budgets columnstore.Budgets, limits server.Limits) (*secret
 	if s.budgets, err = readBudgets("budgets", f.budgets, budgets); err != nil {
 		return nil, err
 	}
-	if s.rules, err = readRules("rules", f.rules, limits); err != nil {
-		return nil, err
+	if f.rules != "" {
+		if s.rules, err = readRules(f.rules, limits); err != nil {
+			return nil, fmt.Errorf("--rules: %w", err)
+		}
 	}
 	writes, err := cli.ReadToken("remote-write-token-file", f.writeToken)
 	if err != nil {

@@ -42,18 +42,15 @@ func (f *flags) setRules(handle *server.Server, s *secrets) error {
 	return nil
 }
 
-// readRules reads a file of rules. Without a name there are none.
-func readRules(flag, name string, limits server.Limits) (server.Rules, error) {
-	if name == "" {
-		return server.Rules{}, nil
-	}
+// readRules reads a file of rules.
+func readRules(name string, limits server.Limits) (server.Rules, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return server.Rules{}, fmt.Errorf("--%s: %w", flag, err)
+		return server.Rules{}, err
 	}
 	rules, err := server.ParseRules(data, limits)
 	if err != nil {
-		return rules, fmt.Errorf("--%s %s: %w", flag, name, err)
+		return rules, fmt.Errorf("%s: %w", name, err)
 	}
 	return rules, nil
 }
@@ -100,13 +97,7 @@ mistake of each. The exit code is then 1. 'granary rules --help' has the form.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			failed := 0
 			for _, name := range args {
-				data, err := os.ReadFile(name)
-				var rules server.Rules
-				if err == nil {
-					if rules, err = server.ParseRules(data, server.Limits{}); err != nil {
-						err = fmt.Errorf("%s: %w", name, err)
-					}
-				}
+				rules, err := readRules(name, server.Limits{})
 				if err != nil {
 					failed++
 					fmt.Fprintf(cmd.ErrOrStderr(), "granary: %s\n", cli.OneLine(err))

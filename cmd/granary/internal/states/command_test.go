@@ -12,12 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/gzip"
-
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/beside"
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/internal/ihs"
 	"github.com/granarydb/granary/trace"
 )
@@ -148,7 +147,7 @@ func TestInfoMemory(t *testing.T) {
 func TestOfCSV(t *testing.T) {
 	inSet(t)
 	want := granary(t, "history", "slice", "--csv", "--nulls", "run", "50%").stdout
-	write(t, filepath.Join(mustWd(t), "states.csv.gz"), gzipped(t, []byte(statesCSV)))
+	write(t, filepath.Join(mustWd(t), "states.csv.gz"), gzipped.Of(t, []byte(statesCSV)))
 	for _, name := range []string{"states.csv", "states.csv.gz"} {
 		if r := granary(t, "history", "slice", "--csv", "--nulls", name, "50%"); r.code != cli.ExitOK || r.stdout != want {
 			t.Errorf("%s: %+v, want\n%s", name, r, want)
@@ -248,16 +247,6 @@ func TestWrongUse(t *testing.T) {
 	}
 }
 
-func gzipped(t *testing.T, data []byte) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := z.Write(data); err != nil || z.Close() != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
 // Files that cannot be read, and output that cannot be written.
 func TestFailures(t *testing.T) {
 	inSet(t)
@@ -269,7 +258,7 @@ func TestFailures(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "alone.ihs.gz"), data)
 	write(t, filepath.Join(dir, "plain.ihs"), []byte("a set that is not compressed"))
-	write(t, filepath.Join(dir, "cpu.pb.gz"), gzipped(t, []byte("\n\x04\x08\x01\x10\x02"))) // a sample type
+	write(t, filepath.Join(dir, "cpu.pb.gz"), gzipped.Of(t, []byte("\n\x04\x08\x01\x10\x02"))) // a sample type
 	write(t, filepath.Join(dir, "run.dump"), []byte("\x04\x08{and more"))
 	write(t, filepath.Join(dir, "run.jfr"), []byte("FLR\x00and more"))
 	write(t, filepath.Join(dir, "cut.ihs.gz"), data[:len(data)-20])
@@ -349,7 +338,7 @@ func TestExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "b.csv.gz"), gzipped(t, data))
+	write(t, filepath.Join(dir, "b.csv.gz"), gzipped.Of(t, data))
 	write(t, filepath.Join(dir, "trace.out"), smallTrace(t))
 	const request = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a","startTimeUnixNano":"1","endTimeUnixNano":"2"}]}]}]}`
 	write(t, filepath.Join(dir, "spans.jsonl"), []byte(request+"\n"+request+"\n"))

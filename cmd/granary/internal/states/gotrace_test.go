@@ -19,6 +19,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/internal/beside"
+	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/trace/golang"
 )
 
@@ -101,7 +102,7 @@ func TestGoTrace_Packed(t *testing.T) {
 		server := httptest.NewServer(http.FileServer(http.Dir(dir)))
 		t.Cleanup(http.DefaultClient.CloseIdleConnections)
 		t.Cleanup(server.Close)
-		for _, of := range []string{packed, write(t, filepath.Join(dir, name+".gz"), gzipped(t, data)), "-", server.URL + "/" + name, server.URL + "/" + name + ".zst"} {
+		for _, of := range []string{packed, write(t, filepath.Join(dir, name+".gz"), gzipped.Of(t, data)), "-", server.URL + "/" + name, server.URL + "/" + name + ".zst"} {
 			stdin(t, filepath.Join(dir, name+".gz"))
 			if r := granary(t, "history", "range", "--csv", of, "GC"); r.stdout != want.stdout {
 				t.Errorf("%s: %+v, want %s", of, r, want.stdout)
