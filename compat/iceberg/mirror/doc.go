@@ -23,8 +23,8 @@
 //
 // Each object of the journal is made under the next number, and only if there is none. So a claim ends the epoch before it: the
 // owner of that one, which may be a process that hangs or a machine behind a broken network, finds its next number taken, and
-// makes nothing durable any more ([ErrFenced]). The claims of the last thousand epochs stay for that. The newest object of the journal
-// is never removed, because the next claim must be behind all numbers that the owner before can have made.
+// makes nothing durable any more ([ErrFenced]). The claims of the last thousand epochs stay for that. A claim counts if no object of
+// the journal is behind it, because the number of a segment that was removed is free again. So the newest object is never removed.
 //
 // The directory has a file mirror.EPOCH for the epochs that it has been. A directory with files, and without that of the newest whole
 // epoch, was followed by another one, and is refused ([ErrStale]).

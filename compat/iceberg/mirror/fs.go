@@ -109,9 +109,6 @@ func newFS(under disk.FS, objects Objects, opts Options) *FS {
 // Under returns the directory.
 func (m *FS) Under() disk.FS { return m.FS }
 
-// Epoch returns the number of this life of the copy, which is greater than those of all before.
-func (m *FS) Epoch() uint64 { return m.epoch }
-
 // Lock implements disk.FS. Open has locked the directory already.
 func (m *FS) Lock(bool) (io.Closer, error) { return m.lock, nil }
 
@@ -196,7 +193,7 @@ func (f *file) putSegment() error {
 	for _, r := range f.dirty {
 		at := len(s.bytes)
 		s.bytes = append(s.bytes, make([]byte, r.Length)...)
-		if _, err := f.File.ReadAt(s.bytes[at:], r.Offset); err != nil {
+		if _, err := f.ReadAt(s.bytes[at:], r.Offset); err != nil {
 			return err
 		}
 	}
@@ -254,7 +251,7 @@ func (m *FS) Finish(grace time.Duration) {
 
 // names returns the files of the store in the directory, in order.
 func (m *FS) names() (names []string, err error) {
-	all, err := m.FS.List()
+	all, err := m.List()
 	for _, name := range all {
 		if isOurs(name) {
 			names = append(names, name)

@@ -170,9 +170,9 @@ func (m *FS) try(ctx context.Context, what string, within time.Duration, put fun
 		err := put(attempt)
 		cancel()
 		m.tried(what, err)
-		var local errLocal
+		_, isLocal := errors.AsType[errLocal](err)
 		switch {
-		case err == nil || errors.As(err, &local):
+		case err == nil || isLocal:
 			return err
 		case errors.Is(err, ErrFenced):
 			return m.fence(err)

@@ -35,7 +35,7 @@ var errRequest = errors.New("a request went wrong")
 
 // do does a request: it may be refused, or be done and answered with an error.
 func (s *store) do(ctx context.Context, request func() error) error {
-	s.step()
+	s.step(5)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -65,10 +65,10 @@ func (s *store) do(ctx context.Context, request func() error) error {
 	return errRequest
 }
 
-// step calls between before one request in five.
-func (s *store) step() {
+// step calls between once in `one` times.
+func (s *store) step(one int) {
 	s.mu.Lock()
-	calls := s.between != nil && !s.inside && s.rng.IntN(5) == 0
+	calls := s.between != nil && !s.inside && s.rng.IntN(one) == 0
 	s.inside = s.inside || calls
 	s.mu.Unlock()
 	if calls {
@@ -133,6 +133,7 @@ func (s *store) Remove(ctx context.Context, name string) error {
 }
 
 func (s *store) List(ctx context.Context, prefix string) (names []string, err error) {
+	s.step(2) // because what two lists have need not be of one moment
 	err = s.do(ctx, func() error {
 		names = slices.DeleteFunc(slices.Sorted(maps.Keys(s.objects)), func(name string) bool { return !strings.HasPrefix(name, prefix) })
 		return nil

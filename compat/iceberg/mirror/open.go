@@ -57,15 +57,15 @@ func Open(ctx context.Context, under disk.FS, objects Objects, opts Options) (*F
 }
 
 func (m *FS) open(ctx context.Context) error {
-	whole, restores, err := m.source(ctx)
-	if err != nil {
+	if _, _, err := m.source(ctx); err != nil { // before a claim ends the epoch of another directory
 		return err
 	}
 	if err := m.claim(ctx); err != nil {
 		return err
 	}
 	// Another one can have become whole meanwhile. From now on none does that takes a segment.
-	if whole, restores, err = m.source(ctx); err != nil {
+	whole, restores, err := m.source(ctx)
+	if err != nil {
 		return err
 	}
 	if restores {
@@ -109,8 +109,7 @@ func (m *FS) again(ctx context.Context, f func(ctx context.Context) error) (err 
 		if err = f(ctx); err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || errors.Is(err, ErrFenced) || errors.Is(err, ErrCopy) {
 			return err
 		}
-		var local errLocal
-		if errors.As(err, &local) {
+		if _, isLocal := errors.AsType[errLocal](err); isLocal {
 			return err
 		}
 		select {
@@ -133,7 +132,7 @@ func (m *FS) source(ctx context.Context) (whole uint64, restores bool, err error
 	if err != nil {
 		return 0, false, err
 	}
-	names, err := m.FS.List()
+	names, err := m.List()
 	if err != nil {
 		return 0, false, err
 	}
@@ -161,32 +160,44 @@ func (m *FS) source(ctx context.Context) (whole uint64, restores bool, err error
 // claim begins the epoch, behind all segments that there are.
 func (m *FS) claim(ctx context.Context) error {
 	for range mostClaims {
-		sequence, err := uint64(0), error(nil)
-		err = m.again(ctx, func(ctx context.Context) error {
-			last, err := newest(ctx, m.objects, journalFolder)
-			sequence = last + 1
-			return err
-		})
+		last, err := m.lastSegment(ctx)
 		if err != nil {
 			return err
 		}
-		// The name of a claim comes before it, so that no claim is taken for a segment and removed.
-		err = m.again(ctx, func(ctx context.Context) error { return m.objects.Put(ctx, claimName(sequence), emptyBody{}) })
-		if err != nil {
-			return err
+		sequence := last + 1
+		if err = m.claimAs(ctx, sequence); err == nil {
+			last, err = m.lastSegment(ctx)
 		}
-		s := &segment{head: segmentHead{Sequence: sequence, Epoch: sequence, Writer: m.writer}}
-		body := s.encode()
-		err = m.again(ctx, func(ctx context.Context) error { return m.create(ctx, sequence, body) })
-		if err == nil {
+		switch {
+		case errors.Is(err, ErrFenced): // it was taken first
+		case err != nil:
+			return err
+		case last == sequence:
 			m.epoch, m.next = sequence, sequence+1
 			return nil
 		}
-		if !errors.Is(err, ErrFenced) {
-			return err
-		}
+		// Otherwise the owner had taken the number before, and removed that segment: the claim ends nothing.
 	}
 	return fmt.Errorf("%w, %d times in a row", ErrFenced, mostClaims)
+}
+
+func (m *FS) lastSegment(ctx context.Context) (last uint64, err error) {
+	err = m.again(ctx, func(ctx context.Context) (err error) {
+		last, err = newest(ctx, m.objects, journalFolder)
+		return err
+	})
+	return last, err
+}
+
+// claimAs makes a claim. Its name comes first, so that no claim is taken for a segment and removed.
+func (m *FS) claimAs(ctx context.Context, sequence uint64) error {
+	err := m.again(ctx, func(ctx context.Context) error { return m.objects.Put(ctx, claimName(sequence), emptyBody{}) })
+	if err != nil {
+		return err
+	}
+	s := &segment{head: segmentHead{Sequence: sequence, Epoch: sequence, Writer: m.writer}}
+	body := s.encode()
+	return m.again(ctx, func(ctx context.Context) error { return m.create(ctx, sequence, body) })
 }
 
 // copyAll writes all files of the directory into the epoch.
@@ -200,7 +211,7 @@ func (m *FS) copyAll() error {
 
 // copy writes a file into the epoch: one of the log without the space that is reserved behind its entries.
 func (m *FS) copy(name string) error {
-	f, err := m.FS.Open(name)
+	f, err := m.Open(name)
 	if err != nil {
 		return err
 	}
@@ -237,7 +248,7 @@ func endOf(f disk.File, size int64) (int64, error) {
 func (m *FS) setMark(name string) error {
 	f, err := m.FS.Create(name)
 	if errors.Is(err, fs.ErrExist) {
-		return m.FS.SyncDir()
+		return m.SyncDir()
 	}
 	if err == nil {
 		err = errors.Join(f.Sync(), f.Close())
@@ -245,12 +256,12 @@ func (m *FS) setMark(name string) error {
 	if err != nil {
 		return err
 	}
-	return m.FS.SyncDir()
+	return m.SyncDir()
 }
 
 // removeMarks removes the marks that are chosen.
 func (m *FS) removeMarks(isChosen func(name string) bool) error {
-	names, err := m.FS.List()
+	names, err := m.List()
 	if err != nil {
 		return err
 	}
@@ -261,5 +272,5 @@ func (m *FS) removeMarks(isChosen func(name string) bool) error {
 			}
 		}
 	}
-	return m.FS.SyncDir()
+	return m.SyncDir()
 }

@@ -76,7 +76,7 @@ func (m *FS) restoreOnce(ctx context.Context, whole uint64) error {
 	if err := m.replay(ctx, whole, segments); err != nil {
 		return err
 	}
-	return m.FS.SyncDir()
+	return m.SyncDir()
 }
 
 // fetch makes a file from an object.

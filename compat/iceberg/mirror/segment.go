@@ -10,7 +10,7 @@ import (
 
 // segment is an object of the journal.
 //
-//	+0   4 B  "gseg"
+//	+0   4 B  "gsg1"
 //	+4   u32  CRC32C of what follows
 //	+8   u32  bytes of the head
 //	+12       head, JSON
@@ -41,7 +41,7 @@ func (s span) end() int64 { return s.Offset + s.Length }
 var errSegment = errors.New("not a whole segment")
 
 const (
-	segmentMagic = "gseg"
+	segmentMagic = "gsg1"
 	segmentFixed = 12
 )
 

@@ -195,8 +195,13 @@ func (s *sim) meanwhile() {
 	case 0:
 		s.seal(z)
 	case 1:
-		_ = z.store.Maintain(context.Background())
+		s.insert(z)
+		_ = z.store.Maintain(context.Background()) // which can write files instead of the log
+		_ = z.fs.Tidy(context.Background())
 	case 2:
+		for range 4 {
+			s.insert(z)
+		}
 		_ = z.fs.Tidy(context.Background())
 	default:
 		if s.insert(z) {
@@ -207,6 +212,7 @@ func (s *sim) meanwhile() {
 
 // start opens a node. It tries again after an error, as a machine that goes on or as another one.
 func (s *sim) start(disk *crashfs.FS) *simNode {
+	tried := s.told["rival tries"]
 	for attempt := 0; ; attempt++ {
 		if attempt < 5 && s.rng.IntN(2) == 0 {
 			s.objects.fail(s.rng.IntN(8)*4, 1+s.rng.IntN(60))
@@ -220,7 +226,7 @@ func (s *sim) start(disk *crashfs.FS) *simNode {
 			return n
 		}
 		if !s.objects.isAway() && !errors.Is(err, errRequest) {
-			if s.told["rival tries"] == 0 || !errors.Is(err, ErrFenced) && !errors.Is(err, ErrStale) {
+			if s.told["rival tries"] == tried || !errors.Is(err, ErrFenced) && !errors.Is(err, ErrStale) {
 				s.t.Fatalf("open: %v", err)
 			}
 			s.note("overtaken")

@@ -121,7 +121,7 @@ func (m *FS) join(ctx context.Context, name string) error {
 	}
 	end, n := f.end, len(f.segments)
 	m.mu.Unlock()
-	in, err := m.FS.Open(name)
+	in, err := m.Open(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil // the job that removes it is behind this one
