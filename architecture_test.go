@@ -391,6 +391,8 @@ func TestGoroutinesHaveOwners(t *testing.T) {
 		"cmd/granary/internal/serve/view.go":      1, // what fills the store of demo --serve, which waits at its end
 		"compat/arrow18/reader.go":                1, // a scan: Release waits
 		"compat/duckdb/scan.go":                   1, // a scan: the end of its query waits
+		"compat/iceberg/mirror/open.go":           1, // what tidies the objects: FS.Finish waits
+		"compat/iceberg/mirror/tidy.go":           1, // requests at a time: each waits
 		"compat/parca/cmd/granary-parca/serve.go": 1, // Parca's server: the command waits at its end
 	}
 	starts := regexp.MustCompile(`(?m)^\s*go |\.Go\(`)

@@ -127,9 +127,9 @@ func (c storeCollector) Collect(ch chan<- prometheus.Metric) {
 	add(counter, "disk_dropped_rows_total", "Rows dropped for the disk budget.", float64(s.DiskDroppedRows))
 	add(counter, "evicted_rows_total", "Rows evicted for the memory budget.", float64(s.EvictedRows))
 	add(counter, "expired_snapshots_total", "Snapshots expired for a budget.", float64(s.Expired))
-	collectLatency(ch, "log_wait", "Commits that waited for the log: for room in its queue, or with --sync each until they were durable.", &s.Log.Waits)
-	collectLatency(ch, "log_write", "Writes to the log.", &s.Log.Writes)
-	collectLatency(ch, "log_sync", "Syncs of the log.", &s.Log.Syncs)
+	collectLatency(ch, "granary_store_log_wait", "Commits that waited for the log: for room in its queue, or with --sync each until they were durable.", &s.Log.Waits)
+	collectLatency(ch, "granary_store_log_write", "Writes to the log.", &s.Log.Writes)
+	collectLatency(ch, "granary_store_log_sync", "Syncs of the log.", &s.Log.Syncs)
 }
 
 // tenantCollector has the numbers of each tenant.
@@ -190,6 +190,6 @@ func collectLatency(ch chan<- prometheus.Metric, name, help string, l *disk.Late
 		sum += n
 		upTo[disk.BucketEnd(i).Seconds()] = uint64(sum)
 	}
-	ch <- prometheus.MustNewConstHistogram(storeDesc(name+"_seconds", help), uint64(l.Count), l.Sum.Seconds(), upTo)
-	ch <- prometheus.MustNewConstMetric(storeDesc(name+"_longest_seconds", help+" The longest since the start."), prometheus.GaugeValue, l.Max.Seconds())
+	ch <- prometheus.MustNewConstHistogram(prometheus.NewDesc(name+"_seconds", help, nil, nil), uint64(l.Count), l.Sum.Seconds(), upTo)
+	ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name+"_longest_seconds", help+" The longest since the start.", nil, nil), prometheus.GaugeValue, l.Max.Seconds())
 }

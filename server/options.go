@@ -54,6 +54,9 @@ type Options struct {
 	// Lake returns how far the rows of the store are in a table elsewhere, for /metrics and /readyz. It is called for each request
 	// of these, from several goroutines, and not by New. nil means that there is no such table.
 	Lake func() LakeState
+	// Refusal is asked before each push is read. Its error is the answer, with status 503, and nothing happened. It is called from
+	// several goroutines. nil takes all pushes.
+	Refusal func() error
 	// Backups is a directory for the copy that POST /backup sends, on the file system of the store's directory, so that its files
 	// are links. It is made when it is needed, and what is in it is removed. Empty means that there are no backups.
 	Backups string

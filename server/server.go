@@ -94,7 +94,7 @@ func New(store *columnstore.Store, opts Options) (*Server, error) {
 	if opts.Lake != nil {
 		s.metrics.registry.MustRegister(lakeCollector{opts.Lake})
 	}
-	s.pushes = s.newPusher(nil)
+	s.pushes = s.newPusher(s.refusal())
 	s.opened = source.NewFiles(source.FilesOptions{Bytes: s.limits.ViewBytes, Time: s.limits.QueryTime, Profiles: s.opts.Profiles, Reader: s.read, Handler: s.filesHandler})
 	if err := s.openTenants(); err != nil {
 		return nil, errors.Join(err, s.tenants.close(), s.symbols.close())
@@ -164,8 +164,21 @@ func (s *Server) openTenants() error {
 	return nil
 }
 
-// newPusher returns the receiver of pushes, or the one that refuses them.
-func (s *Server) newPusher(refusal error) *push.Pusher {
+// refusal returns Options.Refusal for the receiver of pushes, as an error that clients repeat.
+func (s *Server) refusal() func() error {
+	if s.opts.Refusal == nil {
+		return nil
+	}
+	return func() error {
+		if err := s.opts.Refusal(); err != nil {
+			return &fault.LimitError{Status: http.StatusServiceUnavailable, Text: "pushes are refused: " + err.Error()}
+		}
+		return nil
+	}
+}
+
+// newPusher returns the receiver of pushes, which refuses those for which refusal, unless it is nil, returns an error.
+func (s *Server) newPusher(refusal func() error) *push.Pusher {
 	l := s.limits
 	pushes := push.New(push.Options{
 		DB: s.pushDB, Make: s.makeDB, Keep: s.keepOf, Series: s.seriesOf, DropLabels: s.opts.DropLabels, Deltas: s.deltas, FirstWhole: s.opts.FirstWhole, Now: s.opts.Now,
@@ -418,7 +431,7 @@ func NewFront(nodes Nodes, opts Options) (*Server, error) {
 	}
 	s.source = source.NewNodes(set)
 	_, refusal := s.source.Store(source.Pushes)
-	s.pushes = s.newPusher(refusal)
+	s.pushes = s.newPusher(func() error { return refusal })
 	s.mux = s.newMux(s.source, false)
 	return s, nil
 }

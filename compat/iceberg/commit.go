@@ -87,9 +87,13 @@ func (l *Lake) Register(ctx context.Context, id, address string) error {
 	})
 }
 
-// Forget removes a node. Readers lose its uncommitted rows. A process that still has the id gets ErrNode
-// from its next commit. It returns the errors of Register.
+// Forget removes a node, and the copy of its directory (Segments), with which the next node of that name would add its units
+// again. Readers lose its uncommitted rows. A process that still has the id gets ErrNode from its next commit. It returns the errors
+// of Register, and those of the object store.
 func (l *Lake) Forget(ctx context.Context, id string) error {
+	if err := l.removeSegments(ctx, id); err != nil {
+		return err
+	}
 	return l.change(ctx, func(t *table.Table) (*table.Transaction, error) {
 		_, known, err := nodeOf(t.Properties(), id)
 		if err != nil || !known {

@@ -7,7 +7,7 @@
 // A node is one store. A unit is a set of a node's rows to which none is added any more, under a number
 // that grows, its seal. [Lake.Write] writes a unit's files, [Lake.Commit] adds them to the table. A
 // [Sealer] does both for a store that takes rows, and drops the rows that the table has. The table keeps
-// each node's newest seal as a property.
+// each node's newest seal as a property. [Lake.Segments] is where a node can have a copy of its directory.
 //
 // # The table
 //
@@ -65,7 +65,8 @@
 //	L7  If a node has a Sealer, each of its rows is in a unit up to the node's seal in the table, or in the node's
 //	    store in a unit behind it, or in no unit: L2 holds for both tiers. Rows that a budget drops before their
 //	    commit are counted. The store must make each commit durable before it is acknowledged (columnstore.SyncEach);
-//	    otherwise a kill loses the newest rows.
+//	    otherwise a kill loses the newest rows. With a copy of its directory (Lake.Segments, package mirror) the loss of
+//	    the disk loses none.
 //	L8  In a snapshot of a table with symbols, each stack's locations are in the tables beside it, committed
 //	    before, unless two stacks in a file have one id. A unit that is written twice can have them there twice.
 //

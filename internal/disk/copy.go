@@ -15,10 +15,7 @@ import (
 // durable when Copy returns, and the name after SyncDir. After an error the new name does not exist. The
 // error is fs.ErrExist if the name is taken.
 func Copy(from, to FS, name, as string) error {
-	if counted, ok := from.(*Space); ok {
-		from = counted.FS
-	}
-	source, fromSystem := from.(*system)
+	source, fromSystem := lowest(from).(*system)
 	target, toSystem := to.(*system)
 	if fromSystem && toSystem {
 		err := os.Link(source.path(name), target.path(as))

@@ -31,13 +31,21 @@ type FS interface {
 // isHere returns an error if a directory of the operating system that this process has locked is not what has its name
 // now. Otherwise writes would go to files without a name, and be lost.
 func isHere(fs FS) error {
-	if counted, ok := fs.(*Space); ok {
-		fs = counted.FS
-	}
-	if s, ok := fs.(*system); ok {
+	if s, ok := lowest(fs).(*system); ok {
 		return s.here()
 	}
 	return nil
+}
+
+// lowest returns the FS below layers, such as a Space: an FS with a method Under is one.
+func lowest(fs FS) FS {
+	for {
+		layer, ok := fs.(interface{ Under() FS })
+		if !ok {
+			return fs
+		}
+		fs = layer.Under()
+	}
 }
 
 // File is a file in an FS. Methods but Close are safe for concurrent use.

@@ -40,6 +40,9 @@ func TestSystem_Removed(t *testing.T) {
 			if err := isHere(fs); err == nil || !strings.Contains(err.Error(), "was removed or replaced") {
 				t.Errorf("%v", err)
 			}
+			if err := isHere(&Space{FS: layer{fs}}); err == nil {
+				t.Error("layers hide it")
+			}
 			if _, err := fs.Create("file"); err == nil {
 				t.Error("a file is made in it")
 			}
@@ -55,3 +58,8 @@ func TestSystem_Removed(t *testing.T) {
 		})
 	}
 }
+
+// layer is an FS over another one, as other packages have.
+type layer struct{ FS }
+
+func (l layer) Under() FS { return l.FS }

@@ -59,6 +59,9 @@ func Sizes(dir FS) (map[string]int64, error) {
 	return sizes, nil
 }
 
+// Under returns the directory.
+func (s *Space) Under() FS { return s.FS }
+
 // Used returns the bytes of all files. It takes no lock. A nil Space has none.
 func (s *Space) Used() int64 {
 	if s == nil {

@@ -17,6 +17,9 @@ import (
 // LockName is System's lock file. It stays when the lock is released.
 const LockName = "lock"
 
+// MarkPrefix is what the names of files begin with that say what a directory is a copy of. A store does not read them.
+const MarkPrefix = "mirror."
+
 // system is a directory of the operating system.
 type system struct {
 	dir    string

@@ -4,6 +4,7 @@
 // A [Tier] has the command's own flags, and what is called around the server:
 //
 //	Check    the flags are right
+//	Files    the directory is opened; its end is called before the store closes
 //	Begin    the store is open; there are no tables and no requests
 //	Start    the tables are there; its error ends the command before the first request
 //	Run      beside the requests, until the command ends

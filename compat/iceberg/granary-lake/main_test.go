@@ -56,6 +56,9 @@ func TestUsage(t *testing.T) {
 		{"serve", "--node", "n", "--db", "x", "--every", "0s"},
 		{"serve", "--node", "n", "--db", "x", "--sync", "often"},
 		{"serve", "--node", "n", "--db", "x", "--older-rows", "0"},
+		{"serve", "--node", "n", "--db", "x", "--ack", "often"},
+		{"serve", "--node", "n", "--db", "x", "--ack", "lake", "--sync", "never"},
+		{"serve", "--node", "n", "--db", "x", "--ack-every", "1s"},
 		{"serve", "--node", "n", "--db", "x", "--address", "db-1:4040"},
 		{"serve", "--node", "n", "--db", "x", "--in-memory"},
 		{"serve", "--node", "n", "--db", "x", "--read-tokens", "none"},
@@ -103,12 +106,25 @@ func await(t *testing.T, text func() string, pattern string) string {
 
 var restCatalog = flag.String("rest.catalog", "", "the `URL` of a REST catalog for tables, instead of files of SQLite")
 
+var s3Endpoint = flag.String("s3.endpoint", "", "the `URL` of an S3 with a bucket named granary, for tables; AWS_ACCESS_KEY_ID and so on are of the environment")
+
 // catalogIn returns the flags of a table in a folder, or in a namespace of its own.
 func catalogIn(dir string) []string {
 	if *restCatalog != "" {
 		return []string{"--catalog", *restCatalog, "--table", fmt.Sprintf("t%x.samples", xxh3.HashString(dir))}
 	}
+	if *s3Endpoint != "" {
+		return s3Catalog(dir, *s3Endpoint)
+	}
 	return []string{"--catalog", "sqlite:" + filepath.Join(dir, "lake.db"), "--warehouse", dir}
+}
+
+// s3Catalog returns the flags of a table whose files are in an S3.
+func s3Catalog(dir, endpoint string) []string {
+	return []string{
+		"--catalog", "sqlite:" + filepath.Join(dir, "lake.db"), "--warehouse", "s3://granary" + filepath.ToSlash(dir),
+		"--property", "s3.endpoint=" + endpoint, "--property", "s3.region=us-east-1",
+	}
 }
 
 // A node takes a profile, which is in the table and then not in the node any more; what is younger is in the node alone.

@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/pflag"
 
 	granary "github.com/granarydb/granary/cmd/granary/node"
+	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/compat/iceberg"
+	"github.com/granarydb/granary/compat/iceberg/mirror"
 	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server"
@@ -30,14 +32,18 @@ type node struct {
 	grace   time.Duration
 	limit   time.Duration
 	isTry   bool
+	ack     string
+	pace    time.Duration
+	sync    *pflag.Flag
 
 	olderRows   int64
 	olderMemory int64
 	tableOnly   bool
 
-	of    granary.Opened
-	lake  *iceberg.Lake
-	watch *watch
+	of     granary.Opened
+	lake   *iceberg.Lake
+	watch  *watch
+	mirror *mirror.FS // nil without --ack lake
 }
 
 func newServe(c *iceberg.Config) *cobra.Command {
@@ -60,12 +66,13 @@ With --read-tokens other nodes are asked with the token of --query-token-file.
 It can be killed and started again at any time: with --sync each, which is the default,
 a push is answered once its rows are durable. Another --sync loses the newest pushes
 then, though they were answered. A node is one directory: give each its own --node,
-always the same. A node whose directory was lost is another node.`,
+always the same. A node whose directory was lost is another node, but for --ack lake:
+that one makes its directory again from the object store.`,
 		Example: `  granary-lake serve --catalog sqlite:lake.db --node db-1 --db /var/lib/granary \
       --listen :4040 --address http://db-1:4040`,
 		Sync:        disk.SyncEach,
 		ResultBytes: 4 << 30, // because /arrow repeats names row by row
-		Flags:       n.flags, Check: n.check, Begin: n.begin,
+		Flags:       n.flags, Check: n.check, Files: n.files, Begin: n.begin,
 	})
 }
 
@@ -77,6 +84,9 @@ func (n *node) flags(fs *pflag.FlagSet) {
 	addDuration(fs, &n.after, "seal-after", 15*time.Minute, "the `DURATION` between the end of a range and its unit, for rows that come late")
 	addDuration(fs, &n.grace, "grace", 10*time.Minute, "the `DURATION` that a unit stays in the directory after its commit")
 	addDuration(fs, &n.limit, "seal-limit", 6*time.Hour, "/readyz is 503 once the table has lacked rows that were due for `DURATION`; 0 never")
+	fs.StringVar(&n.ack, "ack", ackLocal, "answer a push once `WHERE` has its rows: local, the directory; lake, the object store of the table too, so that a lost disk loses nothing")
+	addDuration(fs, &n.pace, "ack-every", 200*time.Millisecond, "with --ack lake: write to the object store once in `DURATION` at most; 0 writes again at once")
+	n.sync = fs.Lookup("sync")
 	fs.BoolVar(&n.isTry, "try", false, "for a first look: a new directory has ranges of a minute, and without other flags rows are in the table some 10 s after the end of their minute")
 	fs.Int64Var(&n.olderRows, "older-rows", 20_000_000, "the `NUMBER` of older rows that the page reads at most: 5 s a million")
 	fs.Int64Var(&n.olderMemory, "older-memory", 512<<20, "`BYTES` of memory for older rows, beside --memory-total; a reading takes more, of symbols up to 1 GiB")
@@ -100,6 +110,12 @@ func (n *node) check(isGiven func(flag string) bool) error {
 	switch {
 	case n.id == "" || !isGiven("db"):
 		return fmt.Errorf("%w: serve needs --node and --db", errUsage)
+	case n.ack != ackLocal && n.ack != ackLake:
+		return fmt.Errorf("%w: --ack %q: want %s or %s", errUsage, n.ack, ackLocal, ackLake)
+	case n.ack == ackLake && n.sync.Value.String() != disk.SyncEach.String():
+		return fmt.Errorf("%w: --ack %s makes each push durable: leave out --sync", errUsage, ackLake)
+	case n.ack == ackLocal && isGiven("ack-every"):
+		return fmt.Errorf("%w: --ack-every is of --ack %s", errUsage, ackLake)
 	case n.every == 0 || n.olderRows <= 0 || n.olderMemory < 1<<20:
 		return fmt.Errorf("%w: --every and --older-rows are above 0, --older-memory at least 1 MiB", errUsage)
 	}
@@ -112,8 +128,47 @@ func (n *node) check(isGiven func(flag string) bool) error {
 	return nil
 }
 
-// begin opens the table for a server.
-func (n *node) begin(ctx context.Context, of granary.Opened) (at granary.Attached, err error) {
+// The values of --ack.
+const (
+	ackLocal = "local"
+	ackLake  = "lake"
+)
+
+// closeTime is how long the end of a node waits for an object store that is away. What was answered is there.
+const closeTime = 10 * time.Second
+
+// files opens the table, and the directory. With --ack lake that is one that the object store of the table has too.
+func (n *node) files(ctx context.Context, dir string, log *slog.Logger) (fs columnstore.FS, end func(), err error) {
+	if n.lake, err = iceberg.Open(ctx, *n.config); err != nil {
+		return nil, nil, err
+	}
+	end = func() {
+		if n.mirror != nil {
+			n.mirror.Finish(closeTime)
+		}
+		if n.of.Store == nil {
+			_ = n.lake.Close() // the command ends with another error
+		}
+	}
+	if n.ack == ackLocal {
+		return nil, end, nil
+	}
+	objects, err := n.lake.Segments(ctx, n.id)
+	if err == nil {
+		n.mirror, err = mirror.Open(ctx, disk.System(dir), objects, mirror.Options{Every: n.pace, Log: log})
+	}
+	if errors.Is(err, mirror.ErrStale) {
+		err = fmt.Errorf("%w: to go on from there, remove the directory; to begin anew, give it a new --node", err)
+	}
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	return n.mirror, end, nil
+}
+
+// begin attaches the table to a server.
+func (n *node) begin(_ context.Context, of granary.Opened) (at granary.Attached, err error) {
 	if n.address == "" {
 		if at, ok := of.Addr.(*net.TCPAddr); ok && at.IP.IsUnspecified() {
 			return granary.Attached{}, fmt.Errorf("%w: --listen %s is of all addresses: say with --address where others reach it", errUsage, of.Addr)
@@ -122,11 +177,11 @@ func (n *node) begin(ctx context.Context, of granary.Opened) (at granary.Attache
 	} else if u, err := url.Parse(n.address); err == nil {
 		at.Hosts = []string{u.Hostname()}
 	}
-	if n.lake, err = iceberg.Open(ctx, *n.config); err != nil {
-		return at, err
-	}
 	n.of = of
 	n.watch = newWatch(of.Store, n.limit)
+	if n.mirror != nil {
+		n.watch.mirror, at.Refusal = n.mirror, n.mirror.Refusal
+	}
 	if n.isTry {
 		at.Bucket = tryBucket
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/compat/iceberg"
+	"github.com/granarydb/granary/compat/iceberg/mirror"
 	"github.com/granarydb/granary/server"
 )
 
@@ -14,6 +15,7 @@ import (
 type watch struct {
 	store  *columnstore.Store
 	sealer *iceberg.Sealer // set before the first request
+	mirror *mirror.FS      // nil without --ack lake
 	limit  time.Duration   // of a time without success until the node is not ready; 0 is none
 
 	mu   sync.Mutex
@@ -50,6 +52,13 @@ func (w *watch) stateAt(now time.Time) server.LakeState {
 	w.mu.Unlock()
 	s.LostRows = w.store.Stats().LostUnitRows
 	s.Oldest, s.Err = w.sealer.Oldest()
+	if w.mirror != nil {
+		m := w.mirror.Stats()
+		s.Segments = &server.LakeSegments{Written: m.Segments, Bytes: m.Bytes, Failures: m.Failures, Latencies: m.Latencies, Unjoined: m.Unjoined, Waiting: m.Waiting}
+		if refusal := w.mirror.Refusal(); s.Err == nil && refusal != nil {
+			s.Err = fmt.Errorf("pushes are refused: %w", refusal)
+		}
+	}
 	if behind := now.Sub(s.Caught); s.Err == nil && w.limit > 0 && behind > w.limit {
 		s.Err = fmt.Errorf("the table lacks rows that were due %v ago (--seal-limit %v)", behind.Round(time.Second), w.limit)
 		if err != nil {

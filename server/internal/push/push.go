@@ -56,8 +56,9 @@ type Options struct {
 	// Wait is how long a push waits for memory. 0 means two seconds, because clients wait 10 s or more
 	// for an answer.
 	Wait time.Duration
-	// Refusal is the answer to each push if the server accepts no profiles. DB is not needed then.
-	Refusal error
+	// Refusal returns the answer to a push that is not accepted, before it is read, or nil. nil accepts all. DB is not needed if
+	// it never returns nil.
+	Refusal func() error
 }
 
 // Counts count committed pushes.
@@ -145,16 +146,18 @@ func (s *Pusher) takes(f func(http.ResponseWriter, *http.Request) error) http.Ha
 
 // takesInto is takes for handlers that use their share.
 func (s *Pusher) takesInto(h func(*share) http.Handler) http.Handler {
-	if s.Refusal != nil {
-		h = func(*share) http.Handler { return http.HandlerFunc(s.refuse) }
+	taken := s.shared(h)
+	if s.Refusal == nil {
+		return taken
 	}
-	return s.shared(h)
-}
-
-// refuse answers a push with the refusal, in the push's protocol.
-func (s *Pusher) refuse(w http.ResponseWriter, r *http.Request) {
-	isCall := r.URL.Path == pushv1connect.PusherServicePushProcedure || r.URL.Path == OTLPProcedure
-	web.Refuse(w, r, isCall, s.Refusal)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := s.Refusal(); err != nil {
+			isCall := r.URL.Path == pushv1connect.PusherServicePushProcedure || r.URL.Path == OTLPProcedure
+			web.Refuse(w, r, isCall, err)
+			return
+		}
+		taken.ServeHTTP(w, r)
+	})
 }
 
 // speaks returns a handler for the protocols of Connect. Messages are decoded into a push's share.

@@ -82,6 +82,9 @@ func Error(ctx context.Context, err error) error {
 func Refuse(w http.ResponseWriter, r *http.Request, isCall bool, err error) {
 	if connects := connect.NewErrorWriter(); isCall && connects.IsSupported(r) {
 		Note(w, r, err)
+		if _, isCoded := errors.AsType[*connect.Error](err); !isCoded {
+			err = Coded(err)
+		}
 		_ = connects.Write(w, r, err) // an error means that the client has gone
 		return
 	}

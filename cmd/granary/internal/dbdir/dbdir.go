@@ -111,7 +111,7 @@ func CheckNew(dir string) error {
 func Other(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		if _, _, ours := disk.ParseName(e.Name()); !ours && e.Name() != disk.LockName {
+		if _, _, ours := disk.ParseName(e.Name()); !ours && e.Name() != disk.LockName && !strings.HasPrefix(e.Name(), disk.MarkPrefix) {
 			return e.Name(), nil
 		}
 	}

@@ -237,17 +237,23 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 	return dbdir.CheckNew(f.dir)
 }
 
-// open opens the store.
-func (f *flags) open() (*columnstore.Store, error) {
-	opts := columnstore.Options{MemoryBudget: f.memory, Retention: f.retention, PastLimit: f.past}
+// open opens the store. end is called before it is closed.
+func (f *flags) open(ctx context.Context, log *slog.Logger) (store *columnstore.Store, end func(), err error) {
+	opts, end := columnstore.Options{MemoryBudget: f.memory, Retention: f.retention, PastLimit: f.past}, func() {}
 	if !f.inMemory {
 		opts.Dir, opts.DiskBudget, opts.Sync = f.dir, f.disk, f.sync
 	}
-	store, err := columnstore.Open(opts)
-	if err != nil && !f.inMemory {
-		err = dbdir.Explain(f.dir, err)
+	if f.tier != nil && f.tier.Files != nil {
+		if opts.FS, end, err = f.tier.Files(ctx, f.dir, log); err != nil {
+			return nil, nil, dbdir.Explain(f.dir, err)
+		}
 	}
-	return store, err
+	if store, err = columnstore.Open(opts); err != nil {
+		if end(); !f.inMemory {
+			err = dbdir.Explain(f.dir, err)
+		}
+	}
+	return store, end, err
 }
 
 // serve serves until the context ends or SIGTERM arrives.
@@ -280,11 +286,12 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 	}
 	defer func() { _ = l.Close() }() // serving closes it too
 	start := time.Now()
-	store, err := f.open()
+	store, end, err := f.open(ctx, log)
 	if err != nil {
 		return err
 	}
 	defer func() {
+		end()
 		if closed := store.Close(); closed != nil {
 			err = cmp.Or(err, closed)
 			return

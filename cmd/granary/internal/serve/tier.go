@@ -28,6 +28,9 @@ type Tier struct {
 	Flags func(fs *pflag.FlagSet)
 	// Check returns an error for invalid values of the flags, before anything is opened. isGiven reports whether a flag was given.
 	Check func(isGiven func(flag string) bool) error
+	// Files opens the directory of the store, before the store. end is called before the store closes, or if it does not open. nil
+	// means the directory alone, and so does a nil FS.
+	Files func(ctx context.Context, dir string, log *slog.Logger) (fs columnstore.FS, end func(), err error)
 	// Begin is called once the store is open, before there are tables and requests.
 	Begin func(ctx context.Context, of Opened) (Attached, error)
 }
@@ -47,10 +50,11 @@ type Opened struct {
 type Attached struct {
 	// Hosts are names of the server beside those of --host.
 	Hosts []string
-	// Older and Lake are those of server.Options, and OlderBytes that of its limits.
+	// Older, Lake and Refusal are those of server.Options, and OlderBytes that of its limits.
 	Older      func(ctx context.Context, db *profile.DB, from, to int64, progress func(read, of int64)) error
 	OlderBytes int64
 	Lake       func() server.LakeState
+	Refusal    func() error
 	// Bucket is the width of the time ranges of new tables of profiles; 0 is the default.
 	Bucket time.Duration
 	// Start is called once the tables are there, before the first request. After an error there is none.
@@ -93,6 +97,7 @@ func (f *flags) attach(ctx context.Context, log *slog.Logger, l net.Listener, se
 	at, err := f.tier.Begin(ctx, Opened{Store: f.store, Addr: l.Addr(), Scheme: f.scheme(), Token: secrets.tokens.Node, Log: log})
 	opts.Hosts = append(slices.Clone(opts.Hosts), at.Hosts...)
 	opts.Older, opts.Limits.OlderBytes, opts.Lake = at.Older, at.OlderBytes, at.Lake
+	opts.Refusal = at.Refusal
 	opts.Profiles.Bucket = cmp.Or(opts.Profiles.Bucket, at.Bucket) // a table keeps its own
 	return at, err
 }

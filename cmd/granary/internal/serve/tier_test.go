@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -41,6 +42,7 @@ func TestTier_Flags(t *testing.T) {
 // steps notes the calls of a tier.
 type steps struct {
 	all   []string
+	files error // of Files
 	start error // of Start
 }
 
@@ -53,6 +55,10 @@ func (s *steps) tier(stop context.CancelFunc) Tier {
 				return cli.Usage(errors.New("a tier needs --db"))
 			}
 			return nil
+		},
+		Files: func(_ context.Context, dir string, _ *slog.Logger) (columnstore.FS, func(), error) {
+			note("files")
+			return disk.System(dir), func() { note("end") }, s.files
 		},
 		Begin: func(_ context.Context, of Opened) (Attached, error) {
 			note("begin " + of.Scheme)
@@ -110,12 +116,16 @@ func TestTier(t *testing.T) {
 	}
 	s = steps{}
 	_, notes := s.run(t, "--db", dir)
-	if want := []string{"check", "begin http", "start", "run", "503 Service Unavailable", "close"}; !slices.Equal(s.all, want) || !strings.Contains(notes, "the tier does not close") {
+	if want := []string{"check", "files", "begin http", "start", "run", "503 Service Unavailable", "close", "end"}; !slices.Equal(s.all, want) || !strings.Contains(notes, "the tier does not close") {
 		t.Errorf("%v, want %v: %s", s.all, want, notes)
 	}
 	s = steps{start: errors.New("another has this id")}
-	if code, notes := s.run(t, "--db", dir); code != cli.ExitFailed || !strings.Contains(notes, "another has this id") || strings.Contains(notes, "listening") || slices.Contains(s.all, "run") || s.all[len(s.all)-1] != "close" {
+	if code, notes := s.run(t, "--db", dir); code != cli.ExitFailed || !strings.Contains(notes, "another has this id") || strings.Contains(notes, "listening") || slices.Contains(s.all, "run") || !slices.Equal(s.all[len(s.all)-2:], []string{"close", "end"}) {
 		t.Errorf("an error of the start: exit code %d after %v: %s", code, s.all, notes)
+	}
+	s = steps{files: errors.New("the copy is away")}
+	if code, notes := s.run(t, "--db", dir); code != cli.ExitFailed || !strings.Contains(notes, "the copy is away") || !slices.Equal(s.all, []string{"check", "files"}) {
+		t.Errorf("an error of the files: exit code %d after %v: %s", code, s.all, notes)
 	}
 	store, err := columnstore.Open(columnstore.Options{Dir: dir})
 	if err != nil {

@@ -1,0 +1,276 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/granarydb/granary/internal/disk"
+)
+
+const (
+	// mostClaims bounds the claims of an Open that others overtake.
+	mostClaims = 100
+	// mostRestores bounds the attempts to read objects while their owner removes some.
+	mostRestores = 5
+	// mostOpening bounds the attempts of one request of Open.
+	mostOpening = 5
+)
+
+// markRestoring is the name of a file in a directory that is not whole yet.
+const markRestoring = disk.MarkPrefix + "restoring"
+
+func mark(epoch uint64) string { return fmt.Sprintf("%s%016x", disk.MarkPrefix, epoch) }
+
+// Open locks a directory, and returns it as one that the object store has too. If the object store has a copy and the directory has no
+// files of a store, it makes the files first, as the last owner made them durable. It ends the epoch of that owner (M3), and writes
+// all files of the directory to the object store.
+//
+// The errors are disk.ErrLocked, ErrStale, ErrCopy, ErrFenced if another Open came in between, ctx's error, and those of the directory
+// and of the object store. After an error it can be called again. It costs a request for each object of the copy, the time to read
+// them, and the time to write the directory.
+func Open(ctx context.Context, under disk.FS, objects Objects, opts Options) (*FS, error) {
+	lock, err := under.Lock(false)
+	if err != nil {
+		return nil, err
+	}
+	m := newFS(under, objects, opts)
+	m.lock = lock
+	stop := context.AfterFunc(ctx, m.end)
+	defer stop()
+	if err := m.open(ctx); err != nil {
+		m.end()
+		return nil, errors.Join(err, lock.Close())
+	}
+	if !stop() {
+		m.end()
+		return nil, errors.Join(context.Cause(ctx), lock.Close())
+	}
+	m.add(job{earlier: true})
+	if !opts.Manual {
+		m.running.Go(m.run)
+	}
+	return m, nil
+}
+
+func (m *FS) open(ctx context.Context) error {
+	if _, _, err := m.source(ctx); err != nil { // before a claim ends the epoch of another directory
+		return err
+	}
+	if err := m.claim(ctx); err != nil {
+		return err
+	}
+	// Another one can have become whole meanwhile. From now on none does that takes a segment.
+	whole, restores, err := m.source(ctx)
+	if err != nil {
+		return err
+	}
+	if restores {
+		m.opts.Log.Info("the directory is made again from the object store", "copy", whole)
+		if err := m.restore(ctx, whole); err != nil {
+			return fmt.Errorf("copy %d in the object store: %w", whole, err)
+		}
+	}
+	if err := m.copyAll(); err != nil {
+		return err
+	}
+	// The mark comes first: a directory that is whole in the object store must know that it is it.
+	if err := m.setMark(mark(m.epoch)); err != nil {
+		return err
+	}
+	err = m.again(ctx, func(ctx context.Context) error { return m.objects.Put(ctx, wholeName(m.epoch), emptyBody{}) })
+	if err != nil {
+		return err
+	}
+	// If a claim followed this one, that fails before anything is removed.
+	if err := m.append(&segment{}); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.figures = Stats{}
+	m.mu.Unlock()
+	return m.removeMarks(func(name string) bool { return name != mark(m.epoch) })
+}
+
+// emptyBody is the body of an object without bytes.
+type emptyBody struct{}
+
+// Read implements io.Reader.
+func (emptyBody) Read([]byte) (int, error) { return 0, io.EOF }
+
+// again calls f until it succeeds or another attempt is in vain, mostOpening times. It is for requests of Open, whose caller would
+// rather have an error than wait.
+func (m *FS) again(ctx context.Context, f func(ctx context.Context) error) (err error) {
+	pause := m.opts.pause
+	for range mostOpening {
+		if err = f(ctx); err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || errors.Is(err, ErrFenced) || errors.Is(err, ErrCopy) {
+			return err
+		}
+		if _, isLocal := errors.AsType[errLocal](err); isLocal {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		case <-time.After(pause):
+		}
+		pause *= 2
+	}
+	return err
+}
+
+// source returns the newest whole epoch, 0 for none, and whether the directory is to be made from it. The error is ErrStale for a
+// directory that has files and is not that epoch.
+func (m *FS) source(ctx context.Context) (whole uint64, restores bool, err error) {
+	err = m.again(ctx, func(ctx context.Context) (err error) {
+		whole, err = newest(ctx, m.objects, wholeFolder)
+		return err
+	})
+	if err != nil {
+		return 0, false, err
+	}
+	names, err := m.List()
+	if err != nil {
+		return 0, false, err
+	}
+	hasFiles, isWhole := false, false
+	for _, name := range names {
+		hasFiles = hasFiles || isOurs(name)
+		if epoch, ok := isMark(name); ok {
+			isWhole = isWhole || epoch == whole
+			restores = restores || epoch == 0
+		}
+	}
+	switch {
+	case whole == 0 && restores:
+		return 0, false, fmt.Errorf("%w: the directory was being made from a copy, which is gone", ErrCopy)
+	case whole == 0:
+		return 0, false, nil
+	case restores || !hasFiles:
+		return whole, true, nil
+	case !isWhole:
+		return 0, false, fmt.Errorf("%w: copy %d", ErrStale, whole)
+	}
+	return whole, false, nil
+}
+
+// claim begins the epoch, behind all segments that there are.
+func (m *FS) claim(ctx context.Context) error {
+	for range mostClaims {
+		last, err := m.lastSegment(ctx)
+		if err != nil {
+			return err
+		}
+		sequence := last + 1
+		if err = m.claimAs(ctx, sequence); err == nil {
+			last, err = m.lastSegment(ctx)
+		}
+		switch {
+		case errors.Is(err, ErrFenced): // it was taken first
+		case err != nil:
+			return err
+		case last == sequence:
+			m.epoch, m.next = sequence, sequence+1
+			return nil
+		}
+		// Otherwise the owner had taken the number before, and removed that segment: the claim ends nothing.
+	}
+	return fmt.Errorf("%w, %d times in a row", ErrFenced, mostClaims)
+}
+
+func (m *FS) lastSegment(ctx context.Context) (last uint64, err error) {
+	err = m.again(ctx, func(ctx context.Context) (err error) {
+		last, err = newest(ctx, m.objects, journalFolder)
+		return err
+	})
+	return last, err
+}
+
+// claimAs makes a claim. Its name comes first, so that no claim is taken for a segment and removed.
+func (m *FS) claimAs(ctx context.Context, sequence uint64) error {
+	err := m.again(ctx, func(ctx context.Context) error { return m.objects.Put(ctx, claimName(sequence), emptyBody{}) })
+	if err != nil {
+		return err
+	}
+	s := &segment{head: segmentHead{Sequence: sequence, Epoch: sequence, Writer: m.writer}}
+	body := s.encode()
+	return m.again(ctx, func(ctx context.Context) error { return m.create(ctx, sequence, body) })
+}
+
+// copyAll writes all files of the directory into the epoch.
+func (m *FS) copyAll() error {
+	names, err := m.names()
+	if err != nil {
+		return err
+	}
+	return m.each(names, m.copy)
+}
+
+// copy writes a file into the epoch: one of the log without the space that is reserved behind its entries.
+func (m *FS) copy(name string) error {
+	f, err := m.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err == nil && isLog(name) {
+		size, err = endOf(f, size)
+	}
+	if err != nil {
+		return err
+	}
+	return m.put(m.ending, name, f, size)
+}
+
+// endOf returns the end of a file's last bytes that are not zero.
+func endOf(f disk.File, size int64) (int64, error) {
+	buf := make([]byte, 256<<10)
+	for size > 0 {
+		n := min(int64(len(buf)), size)
+		if _, err := f.ReadAt(buf[:n], size-n); err != nil {
+			return 0, err
+		}
+		for i := n; i > 0; i-- {
+			if buf[i-1] != 0 {
+				return size - n + i, nil
+			}
+		}
+		size -= n
+	}
+	return 0, nil
+}
+
+// setMark makes a file without bytes durable in the directory.
+func (m *FS) setMark(name string) error {
+	f, err := m.FS.Create(name)
+	if errors.Is(err, fs.ErrExist) {
+		return m.SyncDir()
+	}
+	if err == nil {
+		err = errors.Join(f.Sync(), f.Close())
+	}
+	if err != nil {
+		return err
+	}
+	return m.SyncDir()
+}
+
+// removeMarks removes the marks that are chosen.
+func (m *FS) removeMarks(isChosen func(name string) bool) error {
+	names, err := m.List()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, ok := isMark(name); ok && isChosen(name) {
+			if err := m.FS.Remove(name); err != nil {
+				return err
+			}
+		}
+	}
+	return m.SyncDir()
+}
