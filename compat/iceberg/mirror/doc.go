@@ -40,8 +40,6 @@
 //	M5  At most mergeAt segments of a file of the log, and one that is on its way, are not joined, while the object store takes
 //	    writes and removals.
 //
-// Known fault: seed 554 of TestSimulation, in which several processes take over from each other while others are still at it, breaks M1.
-//
 // # Mutable state
 //
 //	the sequence, and the segment on its way    a lock that is held while a segment is written

@@ -68,6 +68,9 @@ func (m *FS) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if whole > m.epoch { // a claim followed this one, and its segments are not before this epoch
+		return fmt.Errorf("%w: copy %d is newer than claim %d", ErrFenced, whole, m.epoch)
+	}
 	if restores {
 		m.opts.Log.Info("the directory is made again from the object store", "copy", whole)
 		if err := m.restore(ctx, whole); err != nil {

@@ -56,6 +56,9 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
+// TestSimulation_Overtaken has a process that fails after another one claimed the directory behind it and became whole.
+func TestSimulation_Overtaken(t *testing.T) { newSim(t, 554).run() }
+
 // sim is a run of a seed.
 type sim struct {
 	t       *testing.T
