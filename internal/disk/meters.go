@@ -32,6 +32,11 @@ const latencyBuckets = 18
 // BucketEnd returns the longest duration in a bucket of [Latencies], except the last.
 func BucketEnd(i int) time.Duration { return 50 * time.Microsecond << i }
 
+// BucketOf returns the bucket of [Latencies] for a duration of at least 0.
+func BucketOf(took time.Duration) int {
+	return min(bits.Len64(uint64(max(0, took-1))/uint64(BucketEnd(0))), latencyBuckets-1)
+}
+
 // meter collects latencies. It is safe for concurrent use.
 type meter struct {
 	sum, max atomic.Int64
@@ -41,8 +46,7 @@ type meter struct {
 // add adds the time from start to end. It adds 0 if the clock was set back.
 func (m *meter) add(start, end time.Time) {
 	took := max(0, end.Sub(start))
-	bucket := bits.Len64(uint64(max(0, took-1)) / uint64(BucketEnd(0)))
-	m.buckets[min(bucket, latencyBuckets-1)].Add(1)
+	m.buckets[BucketOf(took)].Add(1)
 	m.sum.Add(int64(took))
 	for {
 		most := m.max.Load()

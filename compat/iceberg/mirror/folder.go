@@ -1,16 +1,18 @@
 package mirror
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/granarydb/granary/internal/disk"
 )
 
 // folder is Objects in a folder of the operating system, such as one on a file server.
@@ -36,7 +38,7 @@ func (f folder) path(name string) string { return filepath.Join(f.dir, filepath.
 
 // Create implements Objects.
 func (f folder) Create(ctx context.Context, name string, body []byte) error {
-	return f.write(ctx, name, strings.NewReader(string(body)), os.Link)
+	return f.write(ctx, name, bytes.NewReader(body), os.Link)
 }
 
 // Put implements Objects.
@@ -68,19 +70,7 @@ func (f folder) write(ctx context.Context, name string, body io.Reader, publish 
 	if err := publish(part.Name(), to); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(to))
-}
-
-// syncDir makes the names in a folder durable. Windows has no such call.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return disk.System(filepath.Dir(to)).SyncDir()
 }
 
 // Get implements Objects.

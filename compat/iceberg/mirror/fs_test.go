@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"testing"
 	"time"
 
@@ -48,6 +49,30 @@ func await(t *testing.T, what string, is func() bool) {
 		if time.Now().After(end) {
 			t.Fatalf("never %s", what)
 		}
+	}
+}
+
+// overtaken are Objects in which a claim follows as soon as a directory is whole.
+type overtaken struct{ *store }
+
+func (o overtaken) Put(ctx context.Context, name string, body io.Reader) error {
+	err := o.store.Put(ctx, name, body)
+	if epoch, _, ok := cutNumber(name, wholeFolder); ok && err == nil {
+		s := &segment{head: segmentHead{Sequence: epoch + 1, Epoch: epoch + 1, Writer: "another"}}
+		err = o.Create(ctx, journalName(epoch+1), s.encode())
+	}
+	return err
+}
+
+// An FS is not opened if a claim follows before it owns the journal. It would remove what that one makes its directory from.
+func TestOpen_Overtaken(t *testing.T) {
+	m, err := Open(context.Background(), crashfs.New(crashfs.Options{}), overtaken{newStore(1)}, Options{Manual: true, pause: time.Millisecond})
+	if !errors.Is(err, ErrFenced) {
+		t.Errorf("%v, want %v", err, ErrFenced)
+	}
+	if m != nil {
+		m.end()
+		m.Finish(0)
 	}
 }
 

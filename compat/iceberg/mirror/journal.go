@@ -125,11 +125,7 @@ func addLatency(l *disk.Latencies, took time.Duration) {
 	l.Count++
 	l.Sum += took
 	l.Max = max(l.Max, took)
-	bucket := 0
-	for bucket < len(l.Buckets)-1 && took > disk.BucketEnd(bucket) {
-		bucket++
-	}
-	l.Buckets[bucket]++
+	l.Buckets[disk.BucketOf(took)]++
 }
 
 // create makes an object of the journal. If there is one already, an earlier attempt made it, or another FS. The error is then

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"net/http"
 	"time"
 
 	"github.com/granarydb/granary/internal/disk"
@@ -84,7 +84,7 @@ func (m *FS) open(ctx context.Context) error {
 	if err := m.setMark(mark(m.epoch)); err != nil {
 		return err
 	}
-	err = m.again(ctx, func(ctx context.Context) error { return m.objects.Put(ctx, wholeName(m.epoch), emptyBody{}) })
+	err = m.again(ctx, func(ctx context.Context) error { return m.objects.Put(ctx, wholeName(m.epoch), http.NoBody) })
 	if err != nil {
 		return err
 	}
@@ -97,12 +97,6 @@ func (m *FS) open(ctx context.Context) error {
 	m.mu.Unlock()
 	return m.removeMarks(func(name string) bool { return name != mark(m.epoch) })
 }
-
-// emptyBody is the body of an object without bytes.
-type emptyBody struct{}
-
-// Read implements io.Reader.
-func (emptyBody) Read([]byte) (int, error) { return 0, io.EOF }
 
 // again calls f until it succeeds or another attempt is in vain, mostOpening times. It is for requests of Open, whose caller would
 // rather have an error than wait.
@@ -194,7 +188,7 @@ func (m *FS) lastSegment(ctx context.Context) (last uint64, err error) {
 
 // claimAs makes a claim. Its name comes first, so that no claim is taken for a segment and removed.
 func (m *FS) claimAs(ctx context.Context, sequence uint64) error {
-	err := m.again(ctx, func(ctx context.Context) error { return m.objects.Put(ctx, claimName(sequence), emptyBody{}) })
+	err := m.again(ctx, func(ctx context.Context) error { return m.objects.Put(ctx, claimName(sequence), http.NoBody) })
 	if err != nil {
 		return err
 	}

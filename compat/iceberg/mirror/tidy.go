@@ -5,8 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // job is work that no sync waits for: one of its fields.
@@ -218,31 +219,15 @@ func (m *FS) each(names []string, f func(name string) error) error { return each
 
 // each calls f for each name, `most` at a time, and returns the first error. It calls f for no further name after an error.
 func each(most int, names []string, f func(name string) error) error {
-	var (
-		mu      sync.Mutex
-		first   error
-		running sync.WaitGroup
-	)
-	take := func() (name string, ok bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		if first != nil || len(names) == 0 {
-			return "", false
-		}
-		name, names = names[0], names[1:]
-		return name, true
-	}
-	for range min(most, len(names)) {
-		running.Go(func() {
-			for name, ok := take(); ok; name, ok = take() {
-				if err := f(name); err != nil {
-					mu.Lock()
-					first = errors.Join(first, err)
-					mu.Unlock()
-				}
+	calls, failed := errgroup.WithContext(context.Background())
+	calls.SetLimit(most)
+	for _, name := range names {
+		calls.Go(func() error {
+			if failed.Err() != nil {
+				return nil // the first error is that of another name
 			}
+			return f(name)
 		})
 	}
-	running.Wait()
-	return first
+	return calls.Wait()
 }
