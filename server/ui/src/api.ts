@@ -151,7 +151,6 @@ export class Load {
   async ask<T extends Head>(name: string, params: Params, signal?: AbortSignal): Promise<T> {
     const path = "api/v1/" + name;
     if (!this.first) return this.begin(get<T>(path, params, signal));
-    if (!this.first) return this.begin(get<T>(path, params, signal));
     try { await this.first; } catch { /* whoever asked says so */ }
     if (!this.first) return this.begin(get<T>(path, params, signal));
     if (!this.commit) return get<T>(path, params, signal); // a front has none

@@ -65,7 +65,7 @@ export class Tree {
 
   // find returns the frame with a hash, or the first of some others that is there; 0 if none is.
   find(...hashes: number[]): number {
-    return hashes.map((h) => this.hash.indexOf(h)).find((at) => at >= 0) ?? 0;
+    return Math.max(0, this.hash.indexOf(hashes.find((h) => this.hash.includes(h))!));
   }
 
   // lay lays the frames out. The width of a frame of two sides is the larger value of each node, so that a frame is as
