@@ -32,20 +32,10 @@ func DecodeLocation(record []byte) (Location, error) {
 	var out Location
 	out.Mapping, out.BuildID, out.Address = y.Place()
 	for i := range y.Frames() {
-		out.Frames = append(out.Frames, frameOf(y, i))
+		out.Frames = append(out.Frames, Frame(y.Frame(i)))
 	}
 	return out, nil
 }
 
 // Frame is a function call in a stack: Function, File, Line, Inlined and Mapping.
 type Frame = tree.Frame
-
-// frameOf returns a frame of a location. Frame 0 is the innermost.
-func frameOf(y *symbols.Symbol, i int) Frame {
-	f := Frame{Function: y.Name(i)}
-	f.Mapping, _, _ = y.Place()
-	if len(y.Lines) > 0 {
-		f.File, f.Line, f.Inlined = y.Lines[i].File, y.Lines[i].Line, i < len(y.Lines)-1
-	}
-	return f
-}

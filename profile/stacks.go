@@ -118,13 +118,9 @@ func (s *Stacks) All() iter.Seq2[[]Frame, int64] {
 // of a location costs 1 us.
 func (s *Stacks) Numbered(ctx context.Context, see func(f Frame, function uint32), each func(frames []uint32, shared int, value int64) bool) {
 	w := s.known().Walk(pattern.Until(ctx))
-	seeAll := func(y *symbols.Symbol) {
-		for k, function := range y.Functions {
-			see(frameOf(y, k), function)
-		}
-	}
+	seen := func(f symbols.FrameText, function uint32) { see(Frame(f), function) }
 	for i, code := range s.codes {
-		if frames, shared := w.Numbers(code, seeAll); ctx.Err() != nil || !each(frames, shared, s.values[i]) {
+		if frames, shared := w.Numbers(code, seen); ctx.Err() != nil || !each(frames, shared, s.values[i]) {
 			return
 		}
 	}

@@ -275,7 +275,7 @@ func locationSums(s *Stacks) map[string]int64 {
 			var l Location
 			l.Mapping, l.BuildID, l.Address = y.Place()
 			for k := range y.Frames() {
-				l.Frames = append(l.Frames, frameOf(y, k))
+				l.Frames = append(l.Frames, Frame(y.Frame(k)))
 			}
 			texts = append(texts, fmt.Sprint(l))
 		}

@@ -45,7 +45,7 @@ func (r *receiver) pathSums(query string) map[string]int64 {
 	r.t.Helper()
 	var flame page.FlameAnswer
 	_, answer := r.send(r.request(http.MethodGet, "/api/v1/flame?max_nodes=100000&"+query, nil))
-	if err := json.Unmarshal([]byte(answer), &flame); err != nil || len(flame.Tree.Others) > 0 {
+	if err := json.Unmarshal([]byte(answer), &flame); err != nil || flame.Tree.Omitted > 0 {
 		r.t.Fatalf("%v: %.300s", err, answer)
 	}
 	sums, path := map[string]int64{}, []string(nil)

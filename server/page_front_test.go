@@ -33,7 +33,7 @@ func (c *flameColumns) asText(sides int) string {
 	for _, p := range slices.Sorted(maps.Keys(lines)) {
 		fmt.Fprintln(&text, p, lines[p])
 	}
-	return fmt.Sprint(text.String(), c.All, c.Others)
+	return fmt.Sprint(text.String(), c.Omitted)
 }
 
 // TestPage_Front compares the answers of a front to a page with those of one server that has all profiles.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/profile/tree"
 	"github.com/granarydb/granary/server/internal/page"
 )
 
@@ -42,19 +43,23 @@ func TestPage_Nodes(t *testing.T) {
 func checkNodes(t *testing.T, what string, of *flameAnswer, top *page.TopAnswer, most int) {
 	t.Helper()
 	c := of.Tree
-	all := len(c.Depth) - 1 // without the root
-	for _, other := range c.Others {
-		all += other[1] - 1 // a node that stands for others
+	kept, others := -1, 0 // without the root
+	for _, f := range c.Function {
+		if f == tree.Other {
+			others++
+		} else {
+			kept++
+		}
 	}
-	if all != c.All || len(c.Depth)-1-len(c.Others) > most {
-		t.Errorf("%s: %d nodes, with those that others stand for %d, want %d", what, len(c.Depth), all, c.All)
+	if kept > most || kept < min(most, 1) || (others > 0) != (c.Omitted > 0) {
+		t.Errorf("%s: %d nodes of at most %d, %d stand for others, the greatest of which has %d", what, kept, most, others, c.Omitted)
 	}
 	for side := range of.Total {
 		if totals := c.totals(side); totals[0] != of.Total[side] || of.Total[side] != top.Total[side] {
 			t.Errorf("%s: side %d: the root has %d, the tree %d, the table %d", what, side, totals[0], of.Total[side], top.Total[side])
 		}
 	}
-	if len(c.Others) > 0 {
+	if others > 0 {
 		return
 	}
 	for side := range of.Total {

@@ -49,7 +49,7 @@ func TestEmptyValues(t *testing.T) {
 		}
 		_, _ = w.Write([]byte(`{"commit": 0, "touched": {"granules": 1, "parts": 1, "rows": 1, "chosen": 1}, "sample_type": "cpu", "unit": "nanoseconds", "total": [0], "magnitude": [0], "tree": {
 			"names": ["", "", "f"], "files": [0, 0, 0], "lines": [0, 0, 0], "binaries": [0, 0, 0], "texts": [""],
-			"depth": [0, 1], "function": [0, 2], "self": [[0, 0]], "others": [], "all": 1}}`))
+			"depth": [0, 1], "function": [0, 2], "self": [[0, 0]], "omitted": 0}}`))
 		return true
 	})
 	b := open(t, s, "/")

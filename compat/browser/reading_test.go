@@ -502,7 +502,7 @@ func TestWheelTime(t *testing.T) {
 	}
 	answer, err := json.Marshal(map[string]any{
 		"commit": 0, "touched": map[string]int{"granules": 1, "parts": 1, "rows": 1, "chosen": 1}, "sample_type": "alloc_space", "unit": "bytes", "total": []int64{total}, "magnitude": []int64{total},
-		"tree": map[string]any{"names": one.Names, "texts": one.Texts, "files": one.Files, "lines": one.Lines, "binaries": one.Binaries, "depth": depth, "function": function, "self": [][]int64{self}, "others": []int{}, "all": len(depth)},
+		"tree": map[string]any{"names": one.Names, "texts": one.Texts, "files": one.Files, "lines": one.Lines, "binaries": one.Binaries, "depth": depth, "function": function, "self": [][]int64{self}, "omitted": 0},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -36,6 +36,7 @@ type Lists struct {
 	settled  atomic.Uint32 // lists that every later search finds
 	bare     atomic.Bool   // read from an image: hashes and slots are made when they are needed
 	logged   atomic.Uint32 // elements that are in an image
+	beside   atomic.Value
 
 	mu   sync.Mutex // held by writers
 	late []uint32   // elements up to logged that got a record since

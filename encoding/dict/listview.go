@@ -20,6 +20,14 @@ type listRef struct{ dict, code uint32 }
 // View returns a read-only view of the dictionary.
 func (d *Lists) View() ListView { return ListView{dicts: []*Lists{d}} }
 
+// Only returns the dictionary of a view of one, or nil.
+func (l ListView) Only() *Lists {
+	if l.refs != nil || len(l.dicts) != 1 {
+		return nil
+	}
+	return l.dicts[0]
+}
+
 // list returns a list's dictionary, its code there, and the offset of the view's element codes from the
 // dictionary's.
 func (l *ListView) list(code uint32) (d *Lists, there, base uint32) {

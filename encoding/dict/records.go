@@ -301,6 +301,10 @@ func (d *Lists) ReadRecord(buf *[]byte, code uint32) []byte {
 	return v.read(buf, int(record)-1)
 }
 
+// Beside returns a place for what a reader makes of the dictionary for later readers. It lives as long as the dictionary, which
+// does not look at it; Size does not count it. A reader appends: elements are never removed.
+func (d *Lists) Beside() *atomic.Value { return &d.beside }
+
 // Record returns a copy of an element's record, nil if it has none.
 func (d *Lists) Record(code uint32) []byte {
 	var buf []byte

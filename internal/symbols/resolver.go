@@ -2,6 +2,7 @@ package symbols
 
 import (
 	"regexp"
+	"slices"
 	"sync"
 
 	"github.com/google/uuid"
@@ -16,7 +17,7 @@ import (
 //
 // A record is decoded when its location's first frame is needed: once an answer for Walker.Locations, and
 // once a walk for Walker.Numbers, which keeps only the numbers. A lookup takes mu, once a walk and
-// location.
+// location. If an answer has much of a dictionary, Numbers reads the dictionary's table instead.
 type Resolver struct {
 	filter *filter // nil if no frame is left out
 	lists  dict.ListView
@@ -26,7 +27,8 @@ type Resolver struct {
 	found     map[uuid.UUID]*Symbol
 	named     []FunctionID          // by number
 	numbers   []uint32              // by the decoder's number for a function: the resolver's number plus 1, 0 for none so far
-	functions map[FunctionID]uint32 // inverse of named; nil until a function has its binary's name, which the decoder does not number
+	functions map[FunctionID]uint32 // inverse of named; nil until a function is numbered that the decoder does not number
+	table     *tableFrames          // named begins with its functions
 	decoder   *codec.RecordDecoder
 	of        []byte               // buffer of decode
 	symbols   []Symbol             // room for the next ones
@@ -102,12 +104,7 @@ func (s *Resolver) setFunctions(y *Symbol, stop pattern.Stop) {
 func (s *Resolver) numberOf(y *Symbol, frame int) uint32 {
 	f := FunctionID{y.Name(frame), y.file(frame)}
 	if len(y.Lines) == 0 || y.Lines[frame].Function == "" { // named after its binary
-		if s.functions == nil {
-			s.functions = make(map[FunctionID]uint32, len(s.named))
-			for n, f := range s.named {
-				s.functions[f] = uint32(n)
-			}
-		}
+		s.invert()
 		return s.number(f)
 	}
 	of := int(y.Lines[frame].Number)
@@ -118,6 +115,36 @@ func (s *Resolver) numberOf(y *Symbol, frame int) uint32 {
 		s.numbers[of] = s.number(f) + 1
 	}
 	return s.numbers[of] - 1
+}
+
+// invert makes functions. The caller holds mu.
+func (s *Resolver) invert() {
+	if s.functions != nil {
+		return
+	}
+	s.functions = make(map[FunctionID]uint32, len(s.named))
+	for n, f := range s.named {
+		s.functions[f] = uint32(n)
+	}
+}
+
+// leastOfDict is the part of a dictionary's stacks from which on an answer uses the table of all: an answer with fewer decodes its own
+// locations.
+const leastOfDict = 4
+
+// useTable returns the table of the answer's dictionary, whose numbers of functions are those of the answer from then on, or nil: if
+// frames are left out, or the answer has few of the stacks, or there are several dictionaries.
+func (s *Resolver) useTable() *tableFrames {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.lists.Only()
+	if s.table != nil || d == nil || s.filter != nil || len(s.named) > 0 || leastOfDict*len(s.stacks) < d.Len() {
+		return s.table
+	}
+	if s.table = tableOf(d); s.table != nil {
+		s.named = slices.Clip(s.table.functions)
+	}
+	return s.table
 }
 
 // symbolsAtOnce is the number of symbols that are allocated together.
@@ -172,6 +199,9 @@ func isRecord(record []byte) bool {
 // number returns the number of a function that the decoder has not numbered, and assigns one if the
 // function is new. The caller holds mu.
 func (s *Resolver) number(f FunctionID) uint32 {
+	if s.table != nil {
+		s.invert()
+	}
 	if n, known := s.functions[f]; known {
 		return n
 	}

@@ -38,6 +38,16 @@ func (y *Symbol) file(frame int) string {
 	return y.Lines[frame].File
 }
 
+// Frame returns a frame. Frame 0 is the innermost.
+func (y *Symbol) Frame(i int) FrameText {
+	f := FrameText{Function: y.Name(i), File: y.file(i)}
+	f.Mapping, _, _ = y.Place()
+	if len(y.Lines) > 0 {
+		f.Line, f.Inlined = y.Lines[i].Line, i < len(y.Lines)-1
+	}
+	return f
+}
+
 // Place returns the file and build id of a location's binary, and the address in that file. Without a
 // binary, the address is in the process.
 func (y *Symbol) Place() (file, buildID string, address uint64) {

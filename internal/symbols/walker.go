@@ -18,7 +18,8 @@ type Walker struct {
 	places   paged[frameRange] // by element
 	stack    []*Symbol
 	frames   uint32 // number of numbered frames
-	symbol   Symbol // scratch for number
+	symbol   Symbol // scratch for describe
+	table    *tableFrames
 
 	numbers []uint32 // frame numbers of the current stack, leaf first, at the end of the slice
 	ends    []int    // by location in that stack, root first: the number of frames up to its end
@@ -53,10 +54,12 @@ func (w *Walker) Locations(stack uint32) []*Symbol {
 
 // Numbers returns the numbers of a stack's frames, leaf first. The last `shared` numbers equal the previous
 // stack's. They are valid until the next call. A walker numbers frames from 0 up, a location's frames in a
-// row. It calls see once for each location, with a symbol that is valid during the call. A walker serves
+// row. It calls see once for each frame, in the order of the numbers, with the number of its function. A walker serves
 // Numbers or Locations, not both.
-func (w *Walker) Numbers(stack uint32, see func(*Symbol)) (numbers []uint32, shared int) {
-	w.cursor.Move(stack)
+func (w *Walker) Numbers(stack uint32, see func(f FrameText, function uint32)) (numbers []uint32, shared int) {
+	if w.cursor.Move(stack); w.frames == 0 {
+		w.table = w.resolver.useTable()
+	}
 	elements, kept := w.cursor.Elements(), min(w.cursor.Kept(), len(w.ends))
 	if kept > 0 {
 		shared = w.ends[kept-1]
@@ -91,14 +94,24 @@ func (w *Walker) grow(frames, first int) {
 
 // number gives numbers to an element's frames. It keeps no symbol, because most of a symbol is useless
 // after see.
-func (w *Walker) number(element uint32, see func(*Symbol)) frameRange {
-	y := &w.symbol
-	if w.resolver.describe(y, element, w.stop); y.hidden {
-		return frameRange{frames: hidden}
+func (w *Walker) number(element uint32, see func(f FrameText, function uint32)) frameRange {
+	known := w.table.of(element)
+	for _, f := range known {
+		see(w.table.frame(f), f.function)
 	}
-	at := frameRange{w.frames, uint32(len(y.Functions))}
+	frames := len(known)
+	if frames == 0 {
+		y := &w.symbol
+		if w.resolver.describe(y, element, w.stop); y.hidden {
+			return frameRange{frames: hidden}
+		}
+		for i, function := range y.Functions {
+			see(y.Frame(i), function)
+		}
+		frames = len(y.Functions)
+	}
+	at := frameRange{w.frames, uint32(frames)}
 	w.frames += at.frames
-	see(y)
 	return at
 }
 

@@ -35,8 +35,7 @@ type Calls struct {
 	frames      []Frame  // by number, one for each function
 	walks       int
 	numbers     map[pathFunction]uint32 // numbers of frames, from the second walk on: the first walk has one number for each function
-	whole       *treeNodes              // the tree of the sides, once there is a group
-	groups      [][]int64               // by group and node of whole: values of stacks that end in the node, or leave the tree there
+	groups      []pathNodes             // their values are those of side 0
 }
 
 // pathFunction identifies the function of a frame.
@@ -59,14 +58,15 @@ type walk struct {
 }
 
 // Bytes for a stack of an answer, and for a node and a function of a tree. A node takes 16 bytes as one of a path, 4 while
-// nodes are merged, 36 when they are, and 40 in columns. Maps and slices of functions can be half empty, and both grow by
+// nodes are merged, 37 when they are, and 40 in columns. Maps and slices of functions can be half empty, and both grow by
 // copying.
 const (
 	stackBytes  = 16
-	nodeBytes   = 96
-	secondBytes = 24  // for a node of a tree with two sides: 8 and 16
+	nodeBytes   = 97
+	secondBytes = 16  // for a node of a tree with two sides: 8 and 8
 	frameBytes  = 320 // and its texts
-	groupBytes  = 24  // for a node by group: its value, its total, and its value in the answer
+	groupBytes  = 28  // for a node by group: its value, its total, its value in the answer, and its last path node
+	pathBytes   = 56  // for a node of a group's paths: 16, 4 in overlay, and while nodes are merged 36
 	seenBytes   = 192 // for a frame of a walk: 93, in slices that can be half empty
 )
 
@@ -76,7 +76,7 @@ const stacksAtOnce = 64
 // The numbers of frames that no stack has.
 const (
 	rootFrame = iota
-	otherFrame
+	Other     // index in Nodes.Frames of a node that stands for omitted nodes
 	ownFrames
 )
 
@@ -90,7 +90,7 @@ func New(d Direction, function string, most int64) *Calls {
 	}
 	return &Calls{
 		direction: d, function: function, most: most, nodes: newPathNodes(), isMonotone: true,
-		frames: []Frame{rootFrame: {Function: root}, otherFrame: {Function: "other"}}, numbers: map[pathFunction]uint32{},
+		frames: []Frame{rootFrame: {Function: root}, Other: {Function: "other"}}, numbers: map[pathFunction]uint32{},
 	}
 }
 
@@ -116,20 +116,12 @@ func (c *Calls) Add(ctx context.Context, side int, stacks StackList) error {
 // Groups have numbers from 0 on, and come after the sides: after a group, Add panics. Errors and cost are as
 // for Add.
 func (c *Calls) AddGroup(ctx context.Context, group int, stacks StackList) error {
-	if c.whole == nil {
-		c.whole = c.merge(0)
-	}
 	for len(c.groups) <= group {
-		c.groups = append(c.groups, make([]int64, len(c.whole.nodes)))
-		c.bytes += groupBytes * int64(len(c.whole.nodes))
+		c.groups = append(c.groups, newPathNodes())
 	}
-	of := newPathNodes()
-	w := &walk{to: &of, isGroup: true, isWhole: c.isWhole()}
-	if err := c.each(ctx, stacks, w, 0); err != nil {
-		return err
-	}
-	c.whole.overlay(of.merge(len(c.frames), 0, false), len(c.frames), c.groups[group])
-	return nil
+	of := &c.groups[group]
+	of.cut(0)
+	return c.each(ctx, stacks, &walk{to: of, isGroup: true, isWhole: c.isWhole()}, 0)
 }
 
 // merge returns the tree of the sides, with at least the `most` greatest nodes, or with all if most is 0 or less.
@@ -137,7 +129,11 @@ func (c *Calls) merge(most int) *treeNodes {
 	if !c.isMonotone {
 		most = 0
 	}
-	return c.nodes.merge(len(c.frames), max(most, 0), c.noNegatives)
+	m := c.nodes.merge(len(c.frames), max(most, 0))
+	if c.noNegatives && !c.isMonotone {
+		m.dropNegatives()
+	}
+	return m
 }
 
 // isWhole reports that all stacks and all frames are in the tree.
@@ -168,10 +164,11 @@ func (c *Calls) each(ctx context.Context, stacks StackList, w *walk, side int) e
 				continue
 			}
 			c.path(w, from, direction)
-			w.to.addValue(w.to.last(), side, value)
-			c.isMonotone = c.isMonotone && value >= 0 && c.sum[side] <= math.MaxInt64-value
-			c.sum[side] += value
-			if c.most > 0 && c.size(w) > c.most {
+			if w.to.add(side, value); !w.isGroup {
+				c.isMonotone = c.isMonotone && value >= 0 && c.sum[side] <= math.MaxInt64-value
+				c.sum[side] += value
+			}
+			if c.most > 0 && c.size() > c.most {
 				if err := c.shrink(w); err != nil {
 					return err
 				}
@@ -181,14 +178,14 @@ func (c *Calls) each(ctx context.Context, stacks StackList, w *walk, side int) e
 	return ctx.Err()
 }
 
-// size returns the accounted bytes: of the tree, and of the nodes of a group's walk.
-func (c *Calls) size(w *walk) int64 {
+// size returns the accounted bytes.
+func (c *Calls) size() int64 {
 	bytes := c.bytes + nodeBytes*int64(c.nodes.count)
-	if c.nodes.second != nil {
+	if c.nodes.sum[1] != 0 {
 		bytes += secondBytes * int64(c.nodes.count)
 	}
-	if w.isGroup {
-		bytes += nodeBytes * int64(w.to.count)
+	for i := range c.groups {
+		bytes += groupBytes*int64(c.nodes.count) + pathBytes*int64(c.groups[i].count)
 	}
 	return bytes
 }
@@ -197,11 +194,11 @@ func (c *Calls) size(w *walk) int64 {
 // columnstore.ErrQueryMemory, because the next merge would come soon.
 func (c *Calls) shrink(w *walk) error {
 	path := slices.Clone(w.to.path)
-	*w.to = w.to.merge(len(c.frames), 0, false).paths()
+	*w.to = w.to.merge(len(c.frames), 0).asPaths()
 	for _, s := range path { // the next stack can share it
 		w.to.push(s.function)
 	}
-	if bytes := c.size(w); bytes > c.most-c.most/8 {
+	if bytes := c.size(); bytes > c.most-c.most/8 {
 		return fmt.Errorf("%w: stopped at %d bytes, with %d functions on call paths", columnstore.ErrQueryMemory, bytes, c.nodes.count-1)
 	}
 	return nil
@@ -284,7 +281,7 @@ func (c *Calls) number(w *walk, f *Frame) uint32 {
 		return number
 	}
 	if w.isGroup {
-		return otherFrame
+		return Other
 	}
 	number := uint32(len(c.frames))
 	if len(c.frames) == cap(c.frames) {

@@ -13,7 +13,7 @@
 // A tree is made in three steps:
 //
 //	pathNodes  each stack's path, which shares nodes with the previous stack's path alone: nothing is looked up
-//	treeNodes  one node for each path; of a cut tree, small nodes are dropped as soon as they end
+//	treeNodes  one node for each path, from the root on; of a cut tree, small nodes have no children
 //	Nodes      the greatest nodes, as columns
 //
 // A cut tree has the nodes with the greatest totals, and sums the others:
@@ -22,8 +22,8 @@
 //	0      0      0 (root)          0     12
 //	1      1      2 main            1     11      total = self + the totals of the children
 //	2      2      3 f               7      7
-//	3      2      1 (other)         3      3      Others: {3, 5}, five omitted nodes
-//	4      1      1 (other)         1      1      Others: {4, 1}
+//	3      2      1 (other)         3      3      the omitted children of main
+//	4      1      1 (other)         1      1      the omitted children of the root
 //
 // # Invariants
 //

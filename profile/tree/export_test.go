@@ -7,7 +7,6 @@ const (
 	StackBytes = stackBytes
 	FrameBytes = frameBytes
 	ClassBits  = classBits
-	OtherFrame = otherFrame
 )
 
 // ClassOf returns the class of a size.
@@ -17,5 +16,5 @@ func ClassOf(size uint64) int { return classOf(size) }
 func PathHash(above uint64, f Frame) uint64 { return pathHash(above, functionHash(f.Function, f.File)) }
 
 // Count returns the number of nodes, and Bytes what they are counted as.
-func (c *Calls) Count() int   { return int(c.merge(0).all) }
-func (c *Calls) Bytes() int64 { return c.size(&walk{}) }
+func (c *Calls) Count() int   { return len(c.merge(0).nodes) }
+func (c *Calls) Bytes() int64 { return c.size() }

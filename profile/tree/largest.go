@@ -7,20 +7,19 @@ import (
 	"slices"
 )
 
-// largest returns the nodes of a tree to keep, ascending, with the root. The tree has at least the `most` greatest.
-func (c *Calls) largest(m *treeNodes, most int) []int32 {
-	all := make([]int32, len(m.nodes))
-	for i := range all {
-		all[i] = int32(i)
-	}
-	if most <= 0 || int(m.all)-1 <= most {
-		return all
-	}
-	k := keeper{calls: c, tree: m, most: most, parents: m.parents(), keep: make([]bool, len(m.nodes)), kept: make([]int32, 1, most+1)}
+// largest reports which nodes of a tree to keep. The root is among them. The children of each of them are there.
+func (c *Calls) largest(m *treeNodes, most int) []bool {
+	k := keeper{calls: c, tree: m, keep: make([]bool, len(m.nodes)), left: most}
 	k.keep[0] = true
-	bySize := all[1:]
+	if most <= 0 || len(m.large)-1 <= most {
+		for _, i := range m.large {
+			k.keep[i] = true
+		}
+		return k.keep
+	}
+	bySize := slices.DeleteFunc(slices.Clone(m.large), func(i int32) bool { return i == 0 })
 	slices.SortFunc(bySize, func(a, b int32) int { return cmp.Compare(m.size(b), m.size(a)) })
-	for len(bySize) > 0 && k.room() > 0 {
+	for len(bySize) > 0 && k.left > 0 {
 		equal := 1
 		for equal < len(bySize) && m.size(bySize[equal]) == m.size(bySize[0]) {
 			equal++
@@ -28,49 +27,46 @@ func (c *Calls) largest(m *treeNodes, most int) []int32 {
 		k.addEqual(bySize[:equal])
 		bySize = bySize[equal:]
 	}
-	slices.Sort(k.kept)
-	return k.kept
+	return k.keep
 }
 
 // keeper chooses the nodes to keep. The choice depends on values and names alone, because the same stacks come in another
 // order from another store.
 type keeper struct {
-	calls   *Calls
-	tree    *treeNodes
-	most    int
-	parents []int32
-	keep    []bool
-	kept    []int32
-	hashes  []uint64 // of the paths of nodes; nil until more nodes are equal than fit
+	calls  *Calls
+	tree   *treeNodes
+	keep   []bool
+	left   int      // number of nodes that there is room for
+	added  []int32  // by the last addEqual
+	hashes []uint64 // of the paths of nodes; nil until more nodes are equal than fit
 }
-
-func (k *keeper) room() int { return k.most - (len(k.kept) - 1) }
 
 // add keeps a node and its ancestors, if they fit.
 func (k *keeper) add(i int32) bool {
 	missing := 0
-	for at := i; !k.keep[at] && missing <= k.room(); at = k.parents[at] {
+	for at := i; !k.keep[at] && missing <= k.left; at = k.tree.nodes[at].parent {
 		missing++
 	}
-	if missing > k.room() {
+	if missing > k.left {
 		return false
 	}
-	for at := i; !k.keep[at]; at = k.parents[at] {
-		k.keep[at], k.kept = true, append(k.kept, at)
+	for at := i; !k.keep[at]; at = k.tree.nodes[at].parent {
+		k.keep[at], k.added = true, append(k.added, at)
 	}
+	k.left -= missing
 	return true
 }
 
 // addEqual adds nodes of one size: all if they fit, or as many as do, in the order of the hashes of their paths.
 func (k *keeper) addEqual(nodes []int32) {
-	before := len(k.kept)
+	k.added = k.added[:0]
 	if !slices.ContainsFunc(nodes, func(i int32) bool { return !k.add(i) }) {
 		return
 	}
-	for _, i := range k.kept[before:] {
+	for _, i := range k.added {
 		k.keep[i] = false
 	}
-	k.kept = k.kept[:before]
+	k.left += len(k.added)
 	if k.hashes == nil {
 		k.hashes = k.pathHashes()
 	}
@@ -86,9 +82,10 @@ func (k *keeper) pathHashes() []uint64 {
 	for i, f := range k.calls.frames {
 		functions[i] = functionHash(f.Function, f.File)
 	}
-	out := make([]uint64, len(k.parents))
+	out := make([]uint64, len(k.tree.nodes))
 	for i := int32(1); int(i) < len(out); i++ {
-		out[i] = pathHash(out[k.parents[i]], functions[k.tree.nodes[i].frame])
+		n := &k.tree.nodes[i]
+		out[i] = pathHash(out[n.parent], functions[n.frame])
 	}
 	return out
 }

@@ -10,7 +10,8 @@ import (
 // columns have an element for each node, the root first. The slices belong to the caller.
 type Nodes struct {
 	// Frames are the functions of the nodes. The first is the root's, "root" or the tree's function. The
-	// second, "other", belongs to nodes that stand for omitted nodes. Line and Mapping of a function are
+	// second, "other", belongs to nodes that stand for omitted nodes: such a node is the last child of its parent, and has
+	// the sum of the omitted children's totals. Line and Mapping of a function are
 	// the least of its frames in the tree's stacks, and Inlined is not set.
 	Frames []Frame
 	Depth  []int32  // 0 for the root
@@ -21,15 +22,10 @@ type Nodes struct {
 	// Groups are the values of AddGroup by group. Like Self, a value does not include the nodes below its
 	// node.
 	Groups [][]int64
-	// Others describes the nodes that stand for omitted nodes, in their order.
-	Others []Other
-	// All is the number of functions on call paths in the whole tree, without the root.
-	All int
+	// Omitted is the size of the greatest omitted node: the absolute value of its total, or of both sides' added up. It is 0 if
+	// none is omitted.
+	Omitted uint64
 }
-
-// Other describes a node that stands for omitted nodes. The node has the index At, is the last child of its
-// parent, and has the sum of the omitted nodes' values. Nodes is the number of omitted nodes, at all depths.
-type Other struct{ At, Nodes int }
 
 // Nodes returns the tree with at most `most` functions, or with all if most is 0 or less. The root and
 // nodes for omitted nodes do not count. The functions with the greatest totals are kept, as absolute
@@ -37,13 +33,10 @@ type Other struct{ At, Nodes int }
 // ancestors, lesser functions take its place. Of equal functions that do not all fit, a hash of the names on their
 // paths decides: the choice does not depend on the order of stacks. Stacks can be added afterwards.
 //
-// It costs 25 ns for each frame that a stack does not share with the previous one, and 200 ns and 60 bytes for each node of the
-// answer.
+// It costs 20 ns for each frame that a stack does not share with the previous one, or 60 ns if all nodes are kept, and 200 ns
+// and 60 bytes for each node of the answer.
 func (c *Calls) Nodes(most int) *Nodes {
-	m := c.whole
-	if m == nil {
-		m = c.merge(most)
-	}
+	m := c.merge(most)
 	return c.columns(m, c.largest(m, most))
 }
 
@@ -78,98 +71,84 @@ func sizeOf(v [2]int64) uint64 {
 	return sum
 }
 
-// columns returns some nodes of a tree as columns: ascending, the root and the ancestors of all among them.
-func (c *Calls) columns(m *treeNodes, nodes []int32) *Nodes {
-	a := preorder{calls: c, tree: m, places: make([]uint32, len(c.frames))}
-	a.Nodes = &Nodes{Frames: slices.Clone(c.frames[:ownFrames]), All: int(m.all) - 1, Groups: make([][]int64, len(c.groups))}
-	for _, own := range c.groups {
-		a.groups = append(a.groups, m.totals(own))
+// columns returns the nodes to keep as columns: the root and the ancestors of all are among them.
+func (c *Calls) columns(m *treeNodes, keep []bool) *Nodes {
+	a := preorder{calls: c, treeNodes: m, keep: keep, places: make([]uint32, len(c.frames))}
+	a.out = &Nodes{Frames: slices.Clone(c.frames[:ownFrames]), Groups: make([][]int64, len(c.groups))}
+	for i := range c.groups {
+		own := m.overlay(&c.groups[i])
+		a.own, a.totals = append(a.own, own), append(a.totals, m.below(own))
 	}
-	room := len(nodes)
-	if room < int(m.all) {
-		room += room / 2 // for omitted nodes
-	}
-	a.Depth, a.Frame = make([]int32, 0, room), make([]uint32, 0, room)
-	for side := range a.Self {
-		a.Self[side], a.Total[side] = make([]int64, 0, room), make([]int64, 0, room)
-	}
-	for _, i := range nodes {
-		for len(a.path) > 0 && a.path[len(a.path)-1].end <= i {
-			a.end()
+	nodes := 0
+	for i, is := range keep {
+		if is {
+			nodes++
+		} else {
+			a.out.Omitted = max(a.out.Omitted, m.size(int32(i)))
 		}
-		a.begin(i)
 	}
-	for len(a.path) > 0 {
-		a.end()
+	if nodes < len(keep) {
+		nodes += nodes // for omitted nodes
 	}
-	return a.Nodes
+	a.out.Depth, a.out.Frame = make([]int32, 0, nodes), make([]uint32, 0, nodes)
+	for side := range a.out.Self {
+		a.out.Self[side], a.out.Total[side] = make([]int64, 0, nodes), make([]int64, 0, nodes)
+	}
+	a.add(0, 0)
+	return a.out
 }
 
 // preorder is a tree in columns, of which some nodes are known.
 type preorder struct {
-	*Nodes
-	calls  *Calls
-	tree   *treeNodes
-	groups [][]int64 // totals of groups
-	places []uint32  // index in Frames, by frame; 0: none yet
-	path   []answered
+	*treeNodes
+	calls       *Calls
+	keep        []bool
+	own, totals [][]int64 // of groups, by node
+	places      []uint32  // index in out.Frames, by frame; 0: none yet
+	out         *Nodes
 }
 
-// answered is the last node of the answer or an ancestor of it, with the sum of its omitted children: of what is below
-// it, but not below a child that the answer has.
-type answered struct {
-	end    int32
-	nodes  int32 // at all depths
-	value  [2]int64
-	groups []int64
-}
-
-// begin adds a node.
-func (a *preorder) begin(i int32) {
-	n := &a.tree.nodes[i]
-	own, total := a.tree.of(i)
-	b := answered{end: n.end, nodes: n.below, value: minus(total, own), groups: make([]int64, len(a.groups))}
-	for g, t := range a.groups {
-		b.groups[g] = t[i] - a.calls.groups[g][i]
-		a.Groups[g] = append(a.Groups[g], a.calls.groups[g][i])
-	}
-	if len(a.path) > 0 {
-		above := &a.path[len(a.path)-1]
-		above.nodes, above.value = above.nodes-n.below-1, minus(above.value, total)
-		for g, t := range a.groups {
-			above.groups[g] -= t[i]
-		}
-	}
+// add adds a node at a depth with the nodes below it, and with a node for its omitted children if there are any.
+func (a *preorder) add(i int32, depth int) {
+	n := &a.nodes[i]
 	if a.places[n.frame] == 0 && i > 0 {
-		a.places[n.frame] = uint32(len(a.Frames))
-		a.Frames = append(a.Frames, a.calls.frames[n.frame])
+		a.places[n.frame] = uint32(len(a.out.Frames))
+		a.out.Frames = append(a.out.Frames, a.calls.frames[n.frame])
 	}
-	a.add(a.places[n.frame], own, total)
-	a.path = append(a.path, b)
-}
-
-// end ends the last node with a node for its omitted children, if there are any.
-func (a *preorder) end() {
-	b := &a.path[len(a.path)-1]
-	if b.nodes > 0 {
-		a.Others = append(a.Others, Other{len(a.Depth), int(b.nodes)})
-		a.add(otherFrame, b.value, b.value)
-		for g, sum := range b.groups {
-			a.Groups[g] = append(a.Groups[g], sum)
+	a.addRow(depth, a.places[n.frame], a.self(i), a.total(i))
+	for g, own := range a.own {
+		a.out.Groups[g] = append(a.out.Groups[g], own[i])
+	}
+	omitted := 0
+	var sum [2]int64
+	for child := n.children; child < n.end; child++ {
+		if a.keep[child] {
+			a.add(child, depth+1)
+		} else {
+			omitted, sum = omitted+1, plus(sum, a.total(child))
 		}
 	}
-	a.path = a.path[:len(a.path)-1]
-}
-
-// add adds a node below the path.
-func (a *preorder) add(frame uint32, self, total [2]int64) {
-	a.Depth, a.Frame = append(a.Depth, int32(len(a.path))), append(a.Frame, frame)
-	for side := range self {
-		a.Self[side], a.Total[side] = append(a.Self[side], self[side]), append(a.Total[side], total[side])
+	if omitted == 0 {
+		return
+	}
+	a.addRow(depth+1, Other, sum, sum)
+	for g, totals := range a.totals {
+		sum := int64(0)
+		for child := n.children; child < n.end; child++ {
+			if !a.keep[child] {
+				sum += totals[child]
+			}
+		}
+		a.out.Groups[g] = append(a.out.Groups[g], sum)
 	}
 }
 
-func minus(a, b [2]int64) [2]int64 { return [2]int64{a[0] - b[0], a[1] - b[1]} }
+func (a *preorder) addRow(depth int, frame uint32, self, total [2]int64) {
+	a.out.Depth, a.out.Frame = append(a.out.Depth, int32(depth)), append(a.out.Frame, frame)
+	for side := range self {
+		a.out.Self[side], a.out.Total[side] = append(a.out.Self[side], self[side]), append(a.out.Total[side], total[side])
+	}
+}
 
 // NodeColumns is Nodes as columns of names and numbers, for JSON. It omits totals, because a total is the
 // sum of the self values of a node and of all nodes below it. Its JSON field names are stable.
@@ -187,15 +166,13 @@ type NodeColumns struct {
 	Self     [][]int64 `json:"self"`
 	// Groups is Nodes.Groups.
 	Groups [][]int64 `json:"groups,omitempty"`
-	// Others has pairs: the index of a node that stands for omitted nodes, and the number of these.
-	Others [][2]int `json:"others"`
-	// All is the number of nodes in the whole tree, without the root.
-	All int `json:"all"`
+	// Omitted is Nodes.Omitted.
+	Omitted uint64 `json:"omitted"`
 }
 
 // Columns returns the columns of a tree with `sides` sides, 1 or 2. They share slices with the nodes.
 func (n *Nodes) Columns(sides int) *NodeColumns {
-	out := &NodeColumns{Texts: []string{""}, Depth: n.Depth, Function: n.Frame, Groups: n.Groups, Others: [][2]int{}, All: n.All}
+	out := &NodeColumns{Texts: []string{""}, Depth: n.Depth, Function: n.Frame, Groups: n.Groups, Omitted: n.Omitted}
 	numbers := map[string]int{"": 0}
 	number := func(text string) int {
 		i, known := numbers[text]
@@ -211,9 +188,6 @@ func (n *Nodes) Columns(sides int) *NodeColumns {
 	}
 	for side := range sides {
 		out.Self = append(out.Self, n.Self[side])
-	}
-	for _, o := range n.Others {
-		out.Others = append(out.Others, [2]int{o.At, o.Nodes})
 	}
 	return out
 }

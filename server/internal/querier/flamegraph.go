@@ -56,7 +56,7 @@ func levelsOf(n *tree.Nodes, sides int) (names []string, levels []*querierv1.Lev
 		if d > 0 {
 			x = free[d-1]
 		}
-		if n.Frame[i] == otherFrame && n.Total[0][i] == 0 && n.Total[1][i] == 0 {
+		if n.Frame[i] == tree.Other && n.Total[0][i] == 0 && n.Total[1][i] == 0 {
 			continue // an omitted node has no width
 		}
 		total := [2]int64{n.Total[0][i], n.Total[1][i]}
@@ -76,9 +76,6 @@ func levelsOf(n *tree.Nodes, sides int) (names []string, levels []*querierv1.Lev
 	}
 	return numbered(n, levels, 3*sides+1), levels, maxSelf
 }
-
-// otherFrame is the frame of nodes that stand for omitted nodes.
-const otherFrame = 1
 
 // numbered replaces the last value of each node, its frame, by the index of its name, and returns the
 // names in the order of the levels.

@@ -80,7 +80,7 @@ function Calls({ page, of, list, own }: { page: Page; of: Tree; list: string; ow
     <div class={"calls table-scroll " + list}>
       <table class="top">
         <thead><tr><th scope="col">{list}</th><th scope="col" class="n">total</th><th scope="col" class="n">{last ? "change" : "of it"}</th></tr></thead>
-        <tbody>{rows.map(({ n, v }, i) => <tr key={n}><td>{n && !of.others[n] ? <Name page={page} name={of.name(n)} list={list} isFirst={i === rows.findIndex((r) => r.n)} /> : <span class="muted">{n ? `other: ${of.others[n]} frames` : own}</span>}</td><td class="n">{value(v[last]!, page.unit)}</td><td class="n">{last ? change(v[0]!, v[1]!) : percent(v[0]!, whole)}</td></tr>)}</tbody>
+        <tbody>{rows.map(({ n, v }, i) => <tr key={n}><td>{n && !of.isOther(n) ? <Name page={page} name={of.name(n)} list={list} isFirst={i === rows.findIndex((r) => r.n)} /> : <span class="muted">{n ? "other: smaller ones" : own}</span>}</td><td class="n">{value(v[last]!, page.unit)}</td><td class="n">{last ? change(v[0]!, v[1]!) : percent(v[0]!, whole)}</td></tr>)}</tbody>
       </table>
     </div>
   );

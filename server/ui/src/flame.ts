@@ -151,9 +151,9 @@ export function changeStep(before: number, after: number, steps: number): number
 // but with its type, and then the end of that: many types have a method Next.
 export function label(tree: Tree, id: number, room: number): string {
   const before = tree.sides > 1 ? change(tree.total[0]![id]!, tree.total[1]![id]!) + " " : "", left = room - before.length;
-  const count = tree.others[id], last = tree.total[tree.sides - 1]!;
-  const name = count ? `other: ${percent(last[id]!, last[0]!)}, ${count.toLocaleString("en")}` : text(tree.name(id), 500);
-  const share = tree.sides > 1 || count ? "" : `  ${percent(last[id]!, last[0]!)}`;
+  const isOther = tree.isOther(id), last = tree.total[tree.sides - 1]!;
+  const name = isOther ? `other: ${percent(last[id]!, last[0]!)}` : text(tree.name(id), 500);
+  const share = tree.sides > 1 || isOther ? "" : `  ${percent(last[id]!, last[0]!)}`;
   const short = split(name)[1].replace(/\[.*\]/, "[…]"), typed = short.replace(/^[^.(]+\.(?=.*\.)/, "").replace(/^\(\*?([^)]*)\)(?=\.)/, "$1");
   for (const s of [name, split(name)[1], short, typed]) if (s.length <= left) return before + s + (s.length + share.length <= left ? share : "");
   const plain = typed.replace(/:\d+$/, ""), bare = /[^.:]*$/.exec(plain)![0], isClosure = /^(func)?\d*$/.test(bare), end = (most: number) => (!isClosure && bare.length <= most && bare.length + 3 > most ? bare : "…" + plain.slice(1 - most));

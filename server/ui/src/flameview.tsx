@@ -5,7 +5,7 @@ import { useAnswer } from "./answer";
 import { Around } from "./around";
 import type { Flame, Group } from "./api";
 import { Empty } from "./empty";
-import { count as n, value } from "./format";
+import { value } from "./format";
 import { heats } from "./flame";
 import { Graph } from "./graph";
 import { Panel } from "./message";
@@ -66,12 +66,11 @@ export function Total({ page: { state, go }, of }: { page: Page; of: Flame }) {
 
 // Left says what a tree leaves out, and asks for more.
 export function Left({ page: { state, go }, of }: { page: Page; of: Flame }) {
-  const tree = of.tree;
-  if (!tree?.others.length) return null;
-  const left = tree.others.reduce((sum, [, c]) => sum + c, 0);
+  const most = of.tree?.omitted;
+  if (!most) return null;
   return (
-    <p class="left-out">{n(left)} of {n(tree.all)} frames are small and not sent; each “other” stands for some of them. The table counts all.{" "}
-      {Number(state.n) < mostFrames && <button type="button" class="link" onClick={() => go({ n: String(mostFrames) })}>Show {n(Math.min(tree.all, mostFrames))}.</button>}
+    <p class="left-out">Small frames, of {value(most, of.unit)} and less, are not all sent; each “other” stands for some of them. The table counts all.{" "}
+      {Number(state.n) < mostFrames && <button type="button" class="link" onClick={() => go({ n: String(mostFrames) })}>Show more.</button>}
     </p>
   );
 }

@@ -2,10 +2,10 @@
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Group } from "./api";
-import { change, count, percent, text, value } from "./format";
+import { change, percent, text, value } from "./format";
 import { Signal, kept } from "./signal";
 import { groupFill, groupName } from "./states";
-import type { Tree } from "./tree";
+import { otherText, type Tree } from "./tree";
 
 // Pointed is a frame, and the place of what is seen of it, in pixels of the window. x is where the box is to be.
 export interface Pointed { tree: Tree; node: number; unit: string; zoomed: number; shares?: Group[]; place: { top: number; bottom: number; x: number } | null }
@@ -33,10 +33,10 @@ export function FrameBox() {
 }
 
 function Values({ of: { tree, node, unit, zoomed, shares = [] } }: { of: Pointed }) {
-  const file = tree.file(node), left = tree.others[node], line = tree.line(node), binary = tree.binary(node);
+  const file = tree.file(node), line = tree.line(node), binary = tree.binary(node);
   return (
     <>
-      <p class="box-name">{left ? `other: ${count(left)} frames that the tree leaves out` : text(tree.name(node), mostName)}</p>
+      <p class="box-name">{tree.isOther(node) ? otherText : text(tree.name(node), mostName)}</p>
       {(file || binary) && <p class="box-place">{text(file || binary, 500)}{file && line ? ":" + line : ""}</p>}
       {tree.sides > 1 ? <Changes tree={tree} node={node} unit={unit} zoomed={zoomed} /> : <Costs tree={tree} node={node} unit={unit} zoomed={zoomed} />}
       {shares.length > 0 && <Shares of={shares} tree={tree} node={node} />}

@@ -16,7 +16,7 @@ import { details, inView, lit, mostFrames, spoken, type Page } from "./page";
 import type { Noise } from "./noise";
 import { moved, parseSpan, printSpan, showing, zoomed as zoomedBy } from "./seen";
 import { groupFill, groupName } from "./states";
-import { Tree, type Columns, type Side } from "./tree";
+import { Tree, otherText, type Columns, type Side } from "./tree";
 
 interface Props {
   page: Page;
@@ -74,7 +74,7 @@ export function Graph({ page, of, label, isUp = false, side = "", hasZoom = fals
 
   const zoom = (node: number) => {
     seen.current = undefined;
-    if (hasZoom && tree.others[node] && Number(state.n) < mostFrames) go({ n: String(mostFrames) }); // what it stands for
+    if (hasZoom && tree.isOther(node) && Number(state.n) < mostFrames) go({ n: String(mostFrames) }); // what it stands for
     else if (hasZoom) go({ z: node ? tree.hash[node]!.toString(16) : "", win: "", ...(node && state.near ? { near: tree.name(node) } : {}) });
     else setOwnZoom(node);
     spoken.say("zoomed to " + text(tree.name(node), 100));
@@ -234,8 +234,7 @@ function reveal(host: HTMLElement | null, tree: Tree, isUp: boolean, node: numbe
 // describe is the line of a frame: name, place, own and total values.
 export function describe(tree: Tree, node: number, unit: string, zoomed = 0, shares: Group[] = []): string {
   const last = tree.sides - 1, all = tree.total[last]![0]!, file = tree.file(node), parts = [text(tree.name(node), 200)];
-  const count = tree.others[node];
-  if (count) parts[0] = `other: ${count.toLocaleString("en")} frames that the tree leaves out`;
+  if (tree.isOther(node)) parts[0] = otherText;
   if (file) parts.push(text(file, 120) + (tree.line(node) ? ":" + tree.line(node) : ""));
   const t = tree.total[last]![node]!;
   if (tree.sides > 1) parts.push(`${value(tree.total[0]![node]!, unit)} → ${value(t, unit)}`, change(tree.total[0]![node]!, t));

@@ -13,16 +13,19 @@ import { useOpen } from "./panels";
 import { Buttons } from "./tools";
 import { isDifference } from "./url";
 
-// useTop asks for the functions of a state, a page of them at a time. It waits for another answer, whose picture comes first: both
-// read the same stacks, and would take each other's processors.
+// useTop asks for the functions of a state, a page of them at a time. It waits for another answer, and until its picture is seen: the
+// server would take the processors of either.
 export function useTop(page: Page, rows: number, first: Answer<unknown>): Answer<Top> {
   const { state } = page, params = { ...question(state), granularity: state.gran, s: only(state.s) === null ? state.s : "", sort: state.sort, change: isDifference(state) ? state.ch : "", rows };
   const key = state.t ? JSON.stringify([page.loadKey, params]) : null, asked = useRef<string | null>(null);
   if (first.isDone) asked.current = key;
   const waits = asked.current !== key; // what is asked already stays so, whatever the other one asks meanwhile
-  const top = useAnswer(waits ? null : key, (signal) => page.load.ask<Top>("top", params, signal));
+  const top = useAnswer(waits ? null : key, (signal) => seen().then(() => page.load.ask<Top>("top", params, signal)));
   return { ...top, isOld: top.isOld || waits && first.isOld };
 }
+
+// seen waits for the next frame. A page behind others has none.
+const seen = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); setTimeout(done, 200); });
 
 const pageRows = 200;
 

@@ -3,14 +3,16 @@
 import { packageOf } from "./format";
 
 // Columns is a tree as the server sends it: nodes in preorder, functions by number. Function 0 is the root, and nodes of
-// function 1 stand for others.
+// function 1 stand for others, of which the largest has the value omitted.
 export interface Columns {
   names: string[]; files: number[]; lines: number[]; binaries: number[]; texts: string[];
-  depth: number[]; function: number[]; self: number[][]; groups?: number[][]; others: [number, number][]; all: number;
+  depth: number[]; function: number[]; self: number[][]; groups?: number[][]; omitted: number;
 }
 
 // Level has the frames of one depth by place. x and w are in the unit of the values.
 export interface Level { id: Int32Array; x: Float64Array; w: Float64Array }
+
+export const otherText = "other: smaller frames, which the tree leaves out";
 
 export type Side = "" | "before" | "after";
 
@@ -26,7 +28,6 @@ export class Tree {
   readonly x: Float64Array;
   readonly w: Float64Array;
   levels: Level[] = [];
-  readonly others: Int32Array; // how many frames a node stands for, 0 for one of its own
 
   constructor(readonly of: Columns, private readonly root = "all") {
     const n = (this.size = of.depth.length);
@@ -39,13 +40,12 @@ export class Tree {
     for (let i = 1, next = first.slice(); i < n; i++) kids[next[parent[i]!]!++] = i;
     this.x = new Float64Array(n);
     this.w = new Float64Array(n);
-    this.others = new Int32Array(n);
-    for (let i = 0; i < of.others.length; i++) this.others[of.others[i]![0]] = of.others[i]![1];
   }
 
   // hash are the hashes of the paths of names.
   get hash(): Uint32Array { return (this.hashes ??= paths(this.of, this.parent)); }
 
+  isOther(node: number): boolean { return this.of.function[node] === 1; }
   name(node: number): string { return node === 0 ? this.root : this.of.names[this.of.function[node]!]!; }
   file(node: number): string { return this.of.texts[this.of.files[this.of.function[node]!]!] ?? ""; }
   line(node: number): number { return this.of.lines[this.of.function[node]!] ?? 0; }
