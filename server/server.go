@@ -441,3 +441,19 @@ func (s *Server) warn(ctx context.Context, err error) {
 	source.Warn(ctx, err)
 	s.opts.Log.WarnContext(ctx, "partial answer", "error", err)
 }
+
+// Warm reads what the first question of most clients needs from files: the types of the profiles, with which the dictionaries come into memory. It
+// ends when ctx does. A server without it answers the same, and the first question later.
+func (s *Server) Warm(ctx context.Context) {
+	t, err := s.open(profile.Anonymous)
+	if err != nil {
+		return
+	}
+	db := t.source.DB()
+	if err := db.Store().View(ctx, func(snap *columnstore.Snapshot) error {
+		_, err := db.Types(ctx, snap)
+		return err
+	}); err != nil && ctx.Err() == nil {
+		s.opts.Log.Warn("cannot read ahead", "error", err)
+	}
+}
