@@ -28,3 +28,6 @@ export function onColours(changed: () => void): () => void {
   const stops = [on(window, { theme: changed }), on(matchMedia("(prefers-color-scheme: dark)"), { change: changed })];
   return () => stops.forEach((stop) => stop());
 }
+
+// afterFrame waits for the next frame. A page behind others has none.
+export const afterFrame = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); setTimeout(done, 200); });

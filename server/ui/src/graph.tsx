@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { saveAs, type Group } from "./api";
 import { showAround } from "./around";
-import { css, fit, onColours } from "./canvas";
+import { afterFrame, css, fit, onColours } from "./canvas";
 import { change, percent, text, value } from "./format";
 import { at, box, draw, rowHeight, search, spanOf, type Look, type Span, type View } from "./flame";
 import { pointed } from "./framebox";
@@ -116,8 +116,9 @@ function Canvas({ handle, by, hits, label, shares, noise, say, menu, seen, paint
     view.current = { width, height, top: scroll.current!.scrollTop, zoomed, isUp, seen: seen.current };
     const of = [tree, by, hits, shares, noise, theme.current, width];
     if (!looks.current || of.some((v, i) => v !== looks.current!.of[i])) {
-      looks.current = { of, look: look(tree, by, hits, ctx, shares, noise) };
-      map.current?.paint(tree, looks.current.look);
+      const now = look(tree, by, hits, ctx, shares, noise);
+      looks.current = { of, look: now };
+      void afterFrame().then(() => map.current?.paint(tree, now)); // the graph first
     }
     draw(ctx, tree, view.current, looks.current.look);
     map.current?.mark(tree, seen.current ?? (zoomed ? handle.span() : undefined));

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useAnswer, type Answer } from "./answer";
 import type { Top } from "./api";
+import { afterFrame } from "./canvas";
 import { change, percent, signed, split, text, value } from "./format";
 import { pointed } from "./framebox";
 import { exactly, only } from "./frames";
@@ -20,12 +21,9 @@ export function useTop(page: Page, rows: number, first: Answer<unknown>): Answer
   const key = state.t ? JSON.stringify([page.loadKey, params]) : null, asked = useRef<string | null>(null);
   if (first.isDone) asked.current = key;
   const waits = asked.current !== key; // what is asked already stays so, whatever the other one asks meanwhile
-  const top = useAnswer(waits ? null : key, (signal) => seen().then(() => page.load.ask<Top>("top", params, signal)));
+  const top = useAnswer(waits ? null : key, (signal) => afterFrame().then(() => page.load.ask<Top>("top", params, signal)));
   return { ...top, isOld: top.isOld || waits && first.isOld };
 }
-
-// seen waits for the next frame. A page behind others has none.
-const seen = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); setTimeout(done, 200); });
 
 const pageRows = 200;
 
