@@ -111,7 +111,11 @@ var s3Endpoint = flag.String("s3.endpoint", "", "the `URL` of an S3 with a bucke
 // catalogIn returns the flags of a table in a folder, or in a namespace of its own.
 func catalogIn(dir string) []string {
 	if *restCatalog != "" {
-		return []string{"--catalog", *restCatalog, "--table", fmt.Sprintf("t%x.samples", xxh3.HashString(dir))}
+		args := []string{"--catalog", *restCatalog, "--table", fmt.Sprintf("t%x.samples", xxh3.HashString(dir))}
+		if *s3Endpoint != "" { // where the catalog puts tables
+			args = append(args, s3Properties(*s3Endpoint)...)
+		}
+		return args
 	}
 	if *s3Endpoint != "" {
 		return s3Catalog(dir, *s3Endpoint)
@@ -121,10 +125,11 @@ func catalogIn(dir string) []string {
 
 // s3Catalog returns the flags of a table whose files are in an S3.
 func s3Catalog(dir, endpoint string) []string {
-	return []string{
-		"--catalog", "sqlite:" + filepath.Join(dir, "lake.db"), "--warehouse", "s3://granary" + filepath.ToSlash(dir),
-		"--property", "s3.endpoint=" + endpoint, "--property", "s3.region=us-east-1",
-	}
+	return append([]string{"--catalog", "sqlite:" + filepath.Join(dir, "lake.db"), "--warehouse", "s3://granary" + filepath.ToSlash(dir)}, s3Properties(endpoint)...)
+}
+
+func s3Properties(endpoint string) []string {
+	return []string{"--property", "s3.endpoint=" + endpoint, "--property", "s3.region=us-east-1"}
 }
 
 // A node takes a profile, which is in the table and then not in the node any more; what is younger is in the node alone.
