@@ -11,13 +11,19 @@
 //
 // # The objects
 //
-//	journal/SEQUENCE   a segment of a file of the log, or a claim; each is made once, and none is replaced
-//	files/EPOCH/NAME   a file as it is, or the begin of a file of the log, whose segments are joined there
-//	whole/EPOCH        empty: files/EPOCH and the segments behind it are a whole directory
-//	claims/SEQUENCE    empty: if there is such an object in the journal, it is a claim
+//	journal/SEQUENCE         a segment of a file of the log, or a claim; each is made once, and none is replaced
+//	files/EPOCH/NAME.SUM   a file that does not change: its size and its checksum, CRC32C, are in the name
+//	files/EPOCH/NAME         the begin of a file of the log, whose segments are joined there, or a file that has changed
+//	whole/EPOCH              files/EPOCH, the objects that this one names, and the segments behind it are a whole directory
+//	claims/SEQUENCE          empty: if there is such an object in the journal, it is a claim
 //
 // Numbers have 16 hexadecimal digits. An epoch is the life of one FS. It begins with a claim, whose sequence is its number, and
-// copies the directory. Then it adds whole/EPOCH, and what earlier epochs left is removed.
+// copies those files of the directory that have no object with their sum. The others it shares with earlier epochs: whole/EPOCH
+// names them, and is added then. What else earlier epochs left is removed.
+//
+// An earlier owner that does not know yet that it was followed must not remove an object that is shared. So an owner removes one
+// only after a segment that began after the file was removed. It is followed after that, if at all, and the directory of the one that
+// follows has what the file was removed for.
 //
 // # One owner
 //

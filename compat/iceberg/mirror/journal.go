@@ -66,13 +66,16 @@ func (m *FS) append(s *segment) error {
 	m.pace()
 	m.await(true)
 	defer m.await(false)
+	m.mu.Lock()
+	before := m.added
+	m.mu.Unlock()
 	s.head.Sequence, s.head.Epoch, s.head.Writer = m.next, m.epoch, m.writer
 	body, start := s.encode(), time.Now()
 	if err := m.try(m.ending, "a segment of "+s.head.File, segmentTime, func(ctx context.Context) error { return m.create(ctx, m.next, body) }); err != nil {
 		return err
 	}
 	m.next++
-	m.wrote(s, len(body), time.Since(start))
+	m.wrote(s, len(body), time.Since(start), before)
 	return nil
 }
 
@@ -96,10 +99,11 @@ func (m *FS) await(is bool) {
 	}
 }
 
-// wrote counts a segment, and queues its file if it has many.
-func (m *FS) wrote(s *segment, bytes int, took time.Duration) {
+// wrote counts a segment, and queues its file if it has many. The jobs that were added before it are those of an owner.
+func (m *FS) wrote(s *segment, bytes int, took time.Duration, before uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.proven = before
 	m.newest = s.head.Sequence
 	m.figures.Segments++
 	m.figures.Bytes += int64(bytes)

@@ -10,11 +10,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// job is work that no sync waits for: one of its fields.
+// job is work that no sync waits for: one of join, remove and earlier.
 type job struct {
 	join    string // a file of the log, whose segments are joined
-	remove  string // a file, whose objects are removed
+	remove  string // a file, whose segments are removed, and
+	object  string // this object
 	earlier bool   // what earlier epochs left is removed
+	number  uint64 // in the order of all jobs, from 1
 }
 
 const (
@@ -34,6 +36,8 @@ func (m *FS) add(j job) {
 }
 
 func (m *FS) addLocked(j job) {
+	m.added++
+	j.number = m.added
 	m.jobs = append(m.jobs, j)
 	select {
 	case m.wake <- struct{}{}:
@@ -101,7 +105,10 @@ func (m *FS) do(ctx context.Context, j job) error {
 			delete(m.logs, j.remove)
 		}
 		m.mu.Unlock()
-		if err := m.objects.Remove(ctx, fileName(m.epoch, j.remove)); err != nil {
+		if err := m.prove(ctx, j); err != nil {
+			return err
+		}
+		if err := m.objects.Remove(ctx, j.object); err != nil {
 			return err
 		}
 	default:
@@ -110,6 +117,21 @@ func (m *FS) do(ctx context.Context, j job) error {
 		}
 	}
 	return m.bury(ctx)
+}
+
+// prove returns once a segment is there that began after a job was added. Without it another FS could have been opened before what
+// the file was removed for was durable: its directory has the file, and shares the object.
+func (m *FS) prove(ctx context.Context, j job) error {
+	m.mu.Lock()
+	isProven := j.number <= m.proven
+	m.mu.Unlock()
+	if isProven {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return m.append(&segment{}) // it is not given up with ctx, because the next one would find its number taken
 }
 
 // join writes the durable bytes of a file of the log as a whole, and removes its segments.
@@ -130,7 +152,7 @@ func (m *FS) join(ctx context.Context, name string) error {
 		return err
 	}
 	defer in.Close()
-	if err := m.put(ctx, name, in, end); err != nil {
+	if err := m.put(ctx, fileName(m.epoch, name), in, end); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -165,8 +187,8 @@ func (m *FS) bury(ctx context.Context) error {
 // mostFences is the number of claims that are kept. An owner whose epoch a claim has ended must find it.
 const mostFences = 1000
 
-// removeEarlier removes what epochs before this one left, but for their claims: first the names of whole ones, so that none stays
-// without its files.
+// removeEarlier removes what epochs before this one left, but for their claims and the objects that are shared: first the names of whole
+// ones, so that none stays without its files.
 func (m *FS) removeEarlier(ctx context.Context) error {
 	claims, err := m.objects.List(ctx, claimsFolder)
 	if err != nil {
@@ -184,7 +206,7 @@ func (m *FS) removeEarlier(ctx context.Context) error {
 		}
 		names = slices.DeleteFunc(names, func(name string) bool {
 			number, _, ok := cutNumber(name, folder)
-			return !ok || number >= m.epoch || kept[number] && (folder == journalFolder || folder == claimsFolder)
+			return !ok || number >= m.epoch || m.shared[name] || kept[number] && (folder == journalFolder || folder == claimsFolder)
 		})
 		if err := m.each(names, func(name string) error { return m.objects.Remove(ctx, name) }); err != nil {
 			return err
