@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fanout"
 	"github.com/granarydb/granary/server/internal/fault"
@@ -160,6 +161,17 @@ func (s *Server) openTenants() error {
 			Read: s.opts.Older, Bytes: s.limits.OlderBytes, Profiles: s.opts.Profiles, Reader: s.read, Handler: s.olderHandler,
 		})
 		s.olderRoutes()
+	}
+	return nil
+}
+
+// kept calls Options.Kept for a file or a folder that a request has changed; "" is none.
+func (s *Server) kept(ctx context.Context, path string) error {
+	if s.opts.Kept == nil || path == "" {
+		return nil
+	}
+	if err := s.opts.Kept(ctx, path); err != nil {
+		return fmt.Errorf("%w: %w", disk.ErrNotDurable, err)
 	}
 	return nil
 }

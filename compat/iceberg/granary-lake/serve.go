@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/url"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,6 +45,7 @@ type node struct {
 	lake   *iceberg.Lake
 	watch  *watch
 	mirror *mirror.FS // nil without --ack lake
+	dir    string     // of mirror
 }
 
 func newServe(c *iceberg.Config) *cobra.Command {
@@ -155,7 +157,8 @@ func (n *node) files(ctx context.Context, dir string, log *slog.Logger) (fs colu
 	}
 	objects, err := n.lake.Segments(ctx, n.id)
 	if err == nil {
-		n.mirror, err = mirror.Open(ctx, disk.System(dir), objects, mirror.Options{Every: n.pace, Log: log})
+		n.dir = dir
+		n.mirror, err = mirror.Open(ctx, disk.System(dir), objects, mirror.Options{Every: n.pace, Log: log, Beside: mirror.Beside{Dir: dir, Names: granary.Beside}})
 	}
 	if errors.Is(err, mirror.ErrStale) {
 		err = fmt.Errorf("%w: to go on from there, remove the directory; to begin anew, give it a new --node", err)
@@ -165,6 +168,15 @@ func (n *node) files(ctx context.Context, dir string, log *slog.Logger) (fs colu
 		return nil, nil, err
 	}
 	return n.mirror, end, nil
+}
+
+// kept makes a file or a folder beside those of the store durable in the object store.
+func (n *node) kept(ctx context.Context, path string) error {
+	name, err := filepath.Rel(n.dir, path)
+	if err != nil {
+		return err
+	}
+	return n.mirror.Keep(ctx, filepath.ToSlash(name))
 }
 
 // begin attaches the table to a server.
@@ -180,7 +192,7 @@ func (n *node) begin(_ context.Context, of granary.Opened) (at granary.Attached,
 	n.of = of
 	n.watch = newWatch(of.Store, n.limit)
 	if n.mirror != nil {
-		n.watch.mirror, at.Refusal = n.mirror, n.mirror.Refusal
+		n.watch.mirror, at.Refusal, at.Kept = n.mirror, n.mirror.Refusal, n.kept
 	}
 	if n.isTry {
 		at.Bucket = tryBucket

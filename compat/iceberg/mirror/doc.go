@@ -15,6 +15,7 @@
 //	files/EPOCH/NAME.SUM   a file that does not change: its size and its checksum, CRC32C, are in the name
 //	files/EPOCH/NAME         the begin of a file of the log, whose segments are joined there, or a file that has changed
 //	whole/EPOCH              files/EPOCH, the objects that this one names, and the segments behind it are a whole directory
+//	beside/EPOCH/...         files beside those of the store, which FS.Keep was called for (besideFolder)
 //	claims/SEQUENCE          empty: if there is such an object in the journal, it is a claim
 //
 // Numbers have 16 hexadecimal digits. An epoch is the life of one FS. It begins with a claim, whose sequence is its number, and
@@ -48,6 +49,7 @@
 //
 // # Mutable state
 //
+//	the files beside those of the store         a lock that is held by Keep, outside of the next one
 //	the sequence, and the segment on its way    a lock that is held while a segment is written
 //	segments that are not joined, figures, work of the goroutine    a lock, a leaf
 package mirror

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,10 +26,18 @@ type Options struct {
 	Manual bool
 	// Log takes a record when the object store is away, and when it is back. nil discards them.
 	Log *slog.Logger
+	// Beside are files that FS.Keep makes durable, and Open makes again. The zero value has none.
+	Beside Beside
 
 	pause    time.Duration // the first one between two attempts; 0 is leastPause
 	patience time.Duration // 0 is patience
 	mergeAt  int           // 0 is mergeAt
+}
+
+// Beside are files beside those of the store.
+type Beside struct {
+	Dir   string   // of the operating system
+	Names []string // of files and folders in it
 }
 
 // FS is a directory that an object store has too. It is the FS of one store of columnstore, which must have columnstore.SyncEach.
@@ -49,6 +58,10 @@ type FS struct {
 	appending sync.Mutex // held while a segment is written; guards the next two
 	next      uint64     // sequence of the next segment
 	begun     time.Time  // when the last one began
+
+	keeping sync.Mutex            // held by Keep; guards the next one
+	beside  map[string]besideFile // by name
+	numbers atomic.Uint64         // of their objects
 
 	mu      sync.Mutex
 	logs    map[string]*logFile // files of the log with segments
@@ -104,7 +117,7 @@ func newFS(under disk.FS, objects Objects, opts Options) *FS {
 	opts.pause, opts.patience, opts.mergeAt = cmp.Or(opts.pause, leastPause), cmp.Or(opts.patience, patience), cmp.Or(opts.mergeAt, mergeAt)
 	m := &FS{
 		FS: under, objects: objects, opts: opts, writer: uuid.NewString(),
-		logs: map[string]*logFile{}, held: map[string]string{}, wake: make(chan struct{}, 1),
+		logs: map[string]*logFile{}, held: map[string]string{}, beside: map[string]besideFile{}, wake: make(chan struct{}, 1),
 	}
 	m.ending, m.end = context.WithCancel(context.Background())
 	m.tidying, m.endTidy = context.WithCancel(m.ending)

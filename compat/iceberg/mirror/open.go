@@ -206,8 +206,23 @@ type wholeCopy struct {
 	Shared []string `json:"shared"` // objects of earlier epochs
 }
 
-// objectsOf returns the objects of the files of a whole epoch.
-func (m *FS) objectsOf(ctx context.Context, whole uint64) (map[string]string, error) {
+// copied are the objects of a whole epoch, by file.
+type copied struct{ files, beside map[string]string }
+
+// objectsOf returns the objects of a whole epoch.
+func (m *FS) objectsOf(ctx context.Context, whole uint64) (of copied, err error) {
+	shared, err := m.sharedBy(ctx, whole)
+	if err == nil {
+		of.files, err = m.filesOf(ctx, whole, shared)
+	}
+	if err == nil {
+		of.beside, err = m.besideOf(ctx, whole, shared)
+	}
+	return of, err
+}
+
+// sharedBy returns the objects of earlier epochs that a whole one shares.
+func (m *FS) sharedBy(ctx context.Context, whole uint64) ([]string, error) {
 	var c wholeCopy
 	body, err := read(ctx, m.objects, wholeName(whole))
 	if errors.Is(err, fs.ErrNotExist) { // a later one was made whole, and has removed it
@@ -219,9 +234,11 @@ func (m *FS) objectsOf(ctx context.Context, whole uint64) (map[string]string, er
 	if err == nil && len(body) > 0 {
 		err = json.Unmarshal(body, &c)
 	}
-	if err != nil {
-		return nil, err
-	}
+	return c.Shared, err
+}
+
+// filesOf returns the objects of the store's files of a whole epoch.
+func (m *FS) filesOf(ctx context.Context, whole uint64, shared []string) (map[string]string, error) {
 	objects, err := m.objects.List(ctx, filesFolder)
 	if err != nil {
 		return nil, err
@@ -238,7 +255,7 @@ func (m *FS) objectsOf(ctx context.Context, whole uint64) (map[string]string, er
 			rank = 3
 		case epoch == whole:
 			rank = 2
-		case slices.Contains(c.Shared, object):
+		case slices.Contains(shared, object):
 			rank = 1
 		}
 		if rank > ranks[name] {
@@ -254,7 +271,7 @@ func (m *FS) copyAll(ctx context.Context, whole uint64) error {
 	if err != nil {
 		return err
 	}
-	var have map[string]string
+	var have copied
 	if whole > 0 {
 		err = m.again(ctx, func(ctx context.Context) (err error) {
 			have, err = m.objectsOf(ctx, whole)
@@ -264,7 +281,10 @@ func (m *FS) copyAll(ctx context.Context, whole uint64) error {
 			return err
 		}
 	}
-	return m.each(names, func(name string) error { return m.copy(name, have[name]) })
+	if err := m.each(names, func(name string) error { return m.copy(name, have.files[name]) }); err != nil {
+		return err
+	}
+	return m.copyBeside(ctx, have.beside)
 }
 
 // putWhole says that the epoch is whole.
@@ -273,6 +293,11 @@ func (m *FS) putWhole(ctx context.Context) error {
 	for _, object := range m.held {
 		if epoch, _, _, _ := cutFile(object); epoch != m.epoch {
 			m.shared[object] = true
+		}
+	}
+	for _, of := range m.beside {
+		if epoch, _, _, _, _ := cutBeside(of.object); epoch != m.epoch {
+			m.shared[of.object] = true
 		}
 	}
 	body, err := json.Marshal(wholeCopy{slices.Sorted(maps.Keys(m.shared))})

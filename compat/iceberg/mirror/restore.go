@@ -55,24 +55,27 @@ func (m *FS) restoreOnce(ctx context.Context, whole uint64) error {
 	}
 	// The journal is listed first: what a file stands for is removed behind the file, so one of both is seen.
 	var segments []string
-	var files map[string]string
+	var have copied
 	err = m.again(ctx, func(ctx context.Context) (err error) {
 		if segments, err = m.objects.List(ctx, journalFolder); err != nil {
 			return err
 		}
-		files, err = m.objectsOf(ctx, whole)
+		have, err = m.objectsOf(ctx, whole)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	err = m.each(slices.Sorted(maps.Keys(files)), func(name string) error {
-		return m.again(ctx, func(ctx context.Context) error { return m.fetch(ctx, files[name], name) })
+	err = m.each(slices.Sorted(maps.Keys(have.files)), func(name string) error {
+		return m.again(ctx, func(ctx context.Context) error { return m.fetch(ctx, have.files[name], name) })
 	})
 	if err != nil {
 		return err
 	}
 	if err := m.replay(ctx, whole, segments); err != nil {
+		return err
+	}
+	if err := m.restoreBeside(ctx, have.beside); err != nil {
 		return err
 	}
 	return m.SyncDir()

@@ -199,7 +199,7 @@ func (m *FS) removeEarlier(ctx context.Context) error {
 		number, _, _ := cutNumber(name, claimsFolder)
 		kept[number] = true
 	}
-	for _, folder := range []string{wholeFolder, filesFolder, journalFolder, claimsFolder} {
+	for _, folder := range []string{wholeFolder, filesFolder, besideFolder, journalFolder, claimsFolder} {
 		names, err := m.objects.List(ctx, folder)
 		if err != nil {
 			return err
@@ -217,7 +217,7 @@ func (m *FS) removeEarlier(ctx context.Context) error {
 
 // RemoveAll removes the copy of a directory whose owner has ended: first what makes it whole.
 func RemoveAll(ctx context.Context, o Objects) error {
-	for _, folder := range []string{wholeFolder, filesFolder, journalFolder, claimsFolder} {
+	for _, folder := range []string{wholeFolder, filesFolder, besideFolder, journalFolder, claimsFolder} {
 		names, err := o.List(ctx, folder)
 		if err != nil {
 			return err
