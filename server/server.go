@@ -382,7 +382,16 @@ func (s *Server) knowsHost(host string) bool {
 	return slices.ContainsFunc(s.opts.Hosts, func(h string) bool { return h == "*" || strings.EqualFold(h, host) })
 }
 
-func (s *Server) health(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }
+// health answers whether the process can go on (Options.Health).
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+	if s.opts.Health != nil {
+		if err := s.opts.Health(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+	}
+	_, _ = w.Write([]byte("ok\n"))
+}
 
 // ready answers whether requests can be sent here: not while the server drains, not while the store refuses pushes or
 // cannot write files, not while a node of a lake says so (Options.Lake), and not while a front's nodes are not ready.

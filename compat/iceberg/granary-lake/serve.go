@@ -192,7 +192,7 @@ func (n *node) begin(_ context.Context, of granary.Opened) (at granary.Attached,
 	n.of = of
 	n.watch = newWatch(of.Store, n.limit)
 	if n.mirror != nil {
-		n.watch.mirror, at.Refusal, at.Kept = n.mirror, n.mirror.Refusal, n.kept
+		n.watch.mirror, at.Refusal, at.Health, at.Kept = n.mirror, n.mirror.Refusal, n.mirror.Fenced, n.kept
 	}
 	if n.isTry {
 		at.Bucket = tryBucket

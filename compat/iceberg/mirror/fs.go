@@ -32,6 +32,8 @@ type Options struct {
 	pause    time.Duration // the first one between two attempts; 0 is leastPause
 	patience time.Duration // 0 is patience
 	mergeAt  int           // 0 is mergeAt
+
+	lookEvery time.Duration // 0 is lookEvery
 }
 
 // Beside are files beside those of the store.
@@ -115,6 +117,7 @@ func newFS(under disk.FS, objects Objects, opts Options) *FS {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	opts.pause, opts.patience, opts.mergeAt = cmp.Or(opts.pause, leastPause), cmp.Or(opts.patience, patience), cmp.Or(opts.mergeAt, mergeAt)
+	opts.lookEvery = cmp.Or(opts.lookEvery, lookEvery)
 	m := &FS{
 		FS: under, objects: objects, opts: opts, writer: uuid.NewString(),
 		logs: map[string]*logFile{}, held: map[string]string{}, beside: map[string]besideFile{}, wake: make(chan struct{}, 1),

@@ -59,6 +59,23 @@ func (m *FS) Refusal() error {
 	return err
 }
 
+// Fenced returns ErrFenced once another FS was opened with the objects, and this one has found out: by its next segment, or within a minute.
+func (m *FS) Fenced() error { return m.fence(nil) }
+
+// look finds out whether another FS was opened with the objects, for an owner that has nothing to write.
+func (m *FS) look(ctx context.Context) {
+	if !m.appending.TryLock() {
+		return // a segment finds out
+	}
+	defer m.appending.Unlock()
+	r, err := m.objects.Get(ctx, journalName(m.next))
+	if err != nil {
+		return // there is none, or the next look finds out
+	}
+	_ = r.Close() // nothing was read
+	_ = m.fence(fmt.Errorf("%w: it has segment %d", ErrFenced, m.next))
+}
+
 // append makes a segment durable (M1, M4). One is written at a time, so that the journal has no gap.
 func (m *FS) append(s *segment) error {
 	m.appending.Lock()

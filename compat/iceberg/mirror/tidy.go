@@ -25,6 +25,8 @@ const (
 	mergeAt = 256
 	// atOnce is the number of requests at a time.
 	atOnce = 16
+	// lookEvery is the time between two looks for another owner: a request each.
+	lookEvery = time.Minute
 	// retryAfter is the time until a job that failed is tried again.
 	retryAfter = time.Second
 )
@@ -53,13 +55,18 @@ func (m *FS) queueLocked(name string, f *logFile) {
 	}
 }
 
-// run does jobs until Finish.
+// run does jobs until Finish, and looks for other owners.
 func (m *FS) run() {
+	looks := time.NewTicker(m.opts.lookEvery)
+	defer looks.Stop()
 	var again <-chan time.Time // never
 	for {
 		select {
 		case <-m.tidying.Done():
 			return
+		case <-looks.C:
+			m.look(m.tidying)
+			continue
 		case <-m.wake:
 		case <-again:
 		}

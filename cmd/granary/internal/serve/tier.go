@@ -51,11 +51,12 @@ type Opened struct {
 type Attached struct {
 	// Hosts are names of the server beside those of --host.
 	Hosts []string
-	// Older, Lake and Refusal are those of server.Options, and OlderBytes that of its limits.
+	// Older, Lake, Refusal and Health are those of server.Options, and OlderBytes that of its limits.
 	Older      func(ctx context.Context, db *profile.DB, from, to int64, progress func(read, of int64)) error
 	OlderBytes int64
 	Lake       func() server.LakeState
 	Refusal    func() error
+	Health     func() error
 	// Kept is that of server.Options. It is called for the list of deletions too.
 	Kept func(ctx context.Context, path string) error
 	// Bucket is the width of the time ranges of new tables of profiles; 0 is the default.
@@ -111,7 +112,7 @@ func (f *flags) attach(ctx context.Context, log *slog.Logger, l net.Listener, se
 	at, err := f.tier.Begin(ctx, Opened{Store: f.store, Addr: l.Addr(), Scheme: f.scheme(), Token: secrets.tokens.Node, Log: log})
 	opts.Hosts = append(slices.Clone(opts.Hosts), at.Hosts...)
 	opts.Older, opts.Limits.OlderBytes, opts.Lake = at.Older, at.OlderBytes, at.Lake
-	opts.Refusal, opts.Kept, f.kept = at.Refusal, at.Kept, at.Kept
+	opts.Refusal, opts.Health, opts.Kept, f.kept = at.Refusal, at.Health, at.Kept, at.Kept
 	opts.Profiles.Bucket = cmp.Or(opts.Profiles.Bucket, at.Bucket) // a table keeps its own
 	return at, err
 }
