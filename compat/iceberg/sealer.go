@@ -76,7 +76,8 @@ func (s *Sealer) Seal(ctx context.Context, before time.Time) (out Sealed, err er
 
 // Check returns ErrNode if the node has a seal in the table that its directory never gave, because the directory
 // is new, an older copy, or another node's: Seal would add none of its rows. A node that the table does not know
-// is right. Call it before the node takes rows. It changes nothing. Other errors are those of the catalog.
+// is right. Call it before the node takes rows. It changes nothing. A nil Table stands for a new directory. Other errors are those of the
+// catalog.
 func (s *Sealer) Check(ctx context.Context) error {
 	t, err := s.Lake.load(ctx)
 	if err != nil {
@@ -116,6 +117,9 @@ func (s *Sealer) checkPlace(place uint64) error {
 
 // allUnits returns the store's buckets, and the newest id of a unit that it ever had.
 func (s *Sealer) allUnits() (units []columnstore.Unit, last uint64, err error) {
+	if s.Table == nil {
+		return nil, 0, nil
+	}
 	snap, err := s.Store.Snapshot()
 	if err != nil {
 		return nil, 0, err

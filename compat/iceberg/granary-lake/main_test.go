@@ -211,6 +211,23 @@ func TestServe(t *testing.T) {
 	if _, text := command(t, exitFailed, empty...); !strings.Contains(text, `"n" has seal 1 in table`) || !strings.Contains(text, "granary-lake forget --node n") {
 		t.Errorf("serve with an empty directory: %s", text)
 	}
+	if _, text := command(t, exitFailed, append(empty, "--ack", "lake")...); !strings.Contains(text, `"n" has seal 1 in table`) {
+		t.Errorf("serve with an empty directory that is to be copied: %s", text)
+	}
+	if entries, err := os.ReadDir(filepath.Join(dir, "empty")); err == nil && len(entries) > 0 {
+		t.Errorf("a start that was refused has made %q", entries)
+	}
+	ctx, stop = context.WithCancel(t.Context())
+	defer stop()
+	var again notebook // the refused start has left no copy that follows the directory
+	go func() {
+		ended <- run(ctx, append([]string{"serve", "--ack", "lake", "--node", "n", "--db", filepath.Join(dir, "db"), "--listen", "127.0.0.1:0"}, catalog...), io.Discard, &again)
+	}()
+	url = await(t, again.String, `msg=listening url=(http://\S+)`)
+	stop()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit code %d: %s", code, again.String())
+	}
 	if out := sql(); !strings.Contains(out, url+"/") {
 		t.Errorf("the refused node has another address: %s", out)
 	}

@@ -61,6 +61,12 @@ func Open(ctx context.Context, under disk.FS, objects Objects, opts Options) (*F
 	return m, nil
 }
 
+// Exists reports whether there is a copy of a directory. The error is that of the object store.
+func Exists(ctx context.Context, objects Objects) (bool, error) {
+	whole, err := newest(ctx, objects, wholeFolder)
+	return whole > 0, err
+}
+
 func (m *FS) open(ctx context.Context) error {
 	if _, _, err := m.source(ctx); err != nil { // before a claim ends the epoch of another directory
 		return err
