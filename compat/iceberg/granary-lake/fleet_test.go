@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,9 +58,10 @@ type fleetNode struct {
 	sent     map[string]bool // pushes by function: whether they were answered
 	statuses map[int]int     // answers by status
 	answers  int
-	lost     int // directories
-	hung     int // processes that another one took over from
-	late     int // pushes to these
+	lost     int      // directories
+	hung     int      // processes that another one took over from
+	late     int      // pushes to these
+	notes    []string // annotations that were answered
 }
 
 // fleetKill is when a process is killed, and what is lost with it.
@@ -72,7 +74,7 @@ type fleetKill struct {
 }
 
 // Nodes with --ack lake are killed under pushes again and again, and some lose their directory. In the end each push that was answered is
-// there once: for load, for a front, and for engines that read the table; and no other is there twice.
+// there once: for load, for a front, and for engines that read the table; and no other is there twice. Each answered annotation is there.
 func TestFleet(t *testing.T) {
 	effort.Slow(t)
 	dir := t.TempDir()
@@ -91,6 +93,7 @@ func TestFleet(t *testing.T) {
 		for range 3 {
 			pushing.Go(n.push)
 		}
+		pushing.Go(n.annotate)
 	}
 	living.Wait()
 	pushing.Wait()
@@ -290,6 +293,23 @@ func (n *fleetNode) pushTo(url string) (status int) {
 	return status
 }
 
+// annotate adds annotations.
+func (n *fleetNode) annotate() {
+	for i := 0; !n.stop.Load(); i++ {
+		if url := n.url.Load(); url != nil {
+			text := fmt.Sprintf("%s.note%d", n.id, i)
+			resp, err := http.Post(*url+"/annotations", "application/json", strings.NewReader(fmt.Sprintf(`{"text":%q}`, text)))
+			if err == nil {
+				_ = resp.Body.Close()
+			}
+			if err == nil && resp.StatusCode == http.StatusOK {
+				n.notes = append(n.notes, text)
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
 // next returns the name and the time of a push, which is not answered.
 func (n *fleetNode) next() (name string, at time.Time) {
 	n.mu.Lock()
@@ -367,6 +387,18 @@ func (p *nodeProcess) kill() {
 
 // check asks the nodes, which live, and the table.
 func (f *fleet) check() {
+	for _, n := range f.nodes {
+		file, err := os.ReadFile(filepath.Join(n.db, "annotations.jsonl"))
+		if err != nil {
+			f.t.Error(err)
+		}
+		for _, text := range n.notes {
+			if times := strings.Count(string(file), strconv.Quote(text)); times != 1 {
+				f.t.Errorf("annotation %s is there %d times", text, times)
+			}
+		}
+		f.t.Logf("%s: %d annotations", n.id, len(n.notes))
+	}
 	both := filepath.Join(f.dir, "both")
 	f.compare("load", rowsOf(f.t, f.catalog, both), func(*fleetNode) bool { return true })
 	f.compare("a front", f.ask(), func(n *fleetNode) bool { return n != f.nodes[0] }) // that one drops what the table has
