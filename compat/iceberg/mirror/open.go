@@ -63,7 +63,11 @@ func Open(ctx context.Context, under disk.FS, objects Objects, opts Options) (*F
 
 // Exists reports whether there is a copy of a directory. The error is that of the object store.
 func Exists(ctx context.Context, objects Objects) (bool, error) {
-	whole, err := newest(ctx, objects, wholeFolder)
+	whole := uint64(0)
+	err := again(ctx, leastPause, func(ctx context.Context) (err error) {
+		whole, err = newest(ctx, objects, wholeFolder)
+		return err
+	})
 	return whole > 0, err
 }
 
@@ -110,8 +114,11 @@ func (m *FS) open(ctx context.Context) error {
 
 // again calls f until it succeeds or another attempt is in vain, mostOpening times. It is for requests of Open, whose caller would
 // rather have an error than wait.
-func (m *FS) again(ctx context.Context, f func(ctx context.Context) error) (err error) {
-	pause := m.opts.pause
+func (m *FS) again(ctx context.Context, f func(ctx context.Context) error) error {
+	return again(ctx, m.opts.pause, f)
+}
+
+func again(ctx context.Context, pause time.Duration, f func(ctx context.Context) error) (err error) {
 	for range mostOpening {
 		if err = f(ctx); err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || errors.Is(err, ErrFenced) || errors.Is(err, ErrCopy) {
 			return err
