@@ -27,7 +27,11 @@ type besideFile struct {
 	object  string
 	size    int64
 	changed time.Time
+	settled bool // the file was not changed when it was read: another change has another time
 }
+
+// settleTime is above the resolution of the times of files.
+const settleTime = time.Second
 
 // writtenSuffix ends the names of files that are being written. They get another name when they are whole.
 const writtenSuffix = ".new"
@@ -47,7 +51,7 @@ func cutBeside(object string) (epoch, number uint64, sum, name string, ok bool) 
 }
 
 // Keep makes a file or a folder of Options.Beside durable as it is, or that it is gone: name has slashes between its parts. It returns
-// once the object store has it (M1). Files whose size and time are as they were are not read. The errors are ErrFenced, those of
+// once the object store has it (M1). Files whose size and time have been as they are for a while are not read. The errors are ErrFenced, those of
 // FS.Refusal and of ctx, and any of the directory. After an error another call goes on. It costs a segment beside the files.
 func (m *FS) Keep(ctx context.Context, name string) error {
 	m.keeping.Lock()
@@ -120,9 +124,9 @@ func (m *FS) keepFile(ctx context.Context, name, path string, have besideFile) (
 	if err != nil {
 		return besideFile{}, err
 	}
-	of := besideFile{have.object, info.Size(), info.ModTime()}
-	if of == have {
-		return of, nil
+	of := besideFile{have.object, info.Size(), info.ModTime(), time.Since(info.ModTime()) > settleTime}
+	if have.settled && of.size == have.size && of.changed.Equal(have.changed) {
+		return have, nil
 	}
 	crc := crc32.New(castagnoli)
 	// It is read up to this size, because it can grow.
@@ -152,7 +156,7 @@ func (m *FS) besideOf(ctx context.Context, whole uint64, shared []string) (map[s
 		switch {
 		case epoch == whole:
 			rank = number + 1
-		case slices.Contains(shared, object):
+		case isIn(shared, object):
 			rank = 1
 		}
 		if rank > ranks[name] {

@@ -193,6 +193,29 @@ func TestKeep_Names(t *testing.T) {
 	}
 }
 
+// A file that is replaced soon by one of the same size and time is kept.
+func TestKeep_SameTime(t *testing.T) {
+	objects := newStore(1)
+	dir := t.TempDir()
+	m := openBeside(t, dir, objects)
+	f := createTest(t, m, 1)
+	writeTest(t, f, "rows", 0)
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	at := time.Now()
+	for _, text := range []string{"one", "two"} {
+		writeBeside(t, dir, "notes", text)
+		if err := errors.Join(os.Chtimes(filepath.Join(dir, "notes"), at, at), m.Keep(t.Context(), "notes")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	endBeside(t, m)
+	dir = t.TempDir()
+	endBeside(t, openBeside(t, dir, objects))
+	wantBeside(t, dir, map[string]string{"notes": "two"})
+}
+
 // Of several versions of a file, whose removal failed, the newest one is there.
 func TestKeep_Versions(t *testing.T) {
 	objects := newStore(1)

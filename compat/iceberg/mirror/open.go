@@ -216,7 +216,7 @@ func (m *FS) claimAs(ctx context.Context, sequence uint64) error {
 
 // wholeCopy is what the object whole/EPOCH has. An empty one shares nothing.
 type wholeCopy struct {
-	Shared []string `json:"shared"` // objects of earlier epochs
+	Shared []string `json:"shared"` // objects of earlier epochs, sorted
 }
 
 // copied are the objects of a whole epoch, by file.
@@ -268,7 +268,7 @@ func (m *FS) filesOf(ctx context.Context, whole uint64, shared []string) (map[st
 			rank = 3
 		case epoch == whole:
 			rank = 2
-		case slices.Contains(shared, object):
+		case isIn(shared, object):
 			rank = 1
 		}
 		if rank > ranks[name] {
@@ -276,6 +276,12 @@ func (m *FS) filesOf(ctx context.Context, whole uint64, shared []string) (map[st
 		}
 	}
 	return of, nil
+}
+
+// isIn reports whether a sorted list has an object.
+func isIn(sorted []string, object string) bool {
+	_, found := slices.BinarySearch(sorted, object)
+	return found
 }
 
 // copyAll writes those files of the directory into the epoch that the whole one has not; 0 has none.
