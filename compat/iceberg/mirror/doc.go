@@ -38,7 +38,7 @@
 //
 // # Invariants
 //
-//	M1  A sync that returned without an error is in the object store. After it, Open with an empty directory finds its bytes.
+//	M1  A sync, or a Keep, that returned without an error is in the object store. After it, Open with an empty directory finds its bytes.
 //	M2  What Open makes is a directory as a crash could leave it: each file that a sync made durable and nobody removed,
 //	    with at least the bytes of its last sync. Files can be there that were removed.
 //	M3  After Open returned, no FS that was opened before makes anything durable.
