@@ -55,7 +55,10 @@ func (s *Server) annotate(of source.Source) http.Handler {
 		if err = cmp.Or(err, m.Check(s.limits.Labels, s.limits.LabelName, s.limits.LabelValue)); err != nil {
 			return err
 		}
-		if m, err = s.marks.Add(m); err != nil {
+		if m, err = s.marks.Add(m); err == nil {
+			err = s.kept(r.Context(), s.opts.Annotations)
+		}
+		if err != nil {
 			return err
 		}
 		m.Tenant = ""
@@ -74,6 +77,9 @@ func (s *Server) unannotate(of source.Source) http.Handler {
 			return fault.Invalid("want the parameter id, of an annotation")
 		}
 		found, err := s.marks.Remove(web.CallerOf(r.Context()).Tenant, query.Get("id"))
+		if err == nil { // also if it is gone already: a request before may have failed behind it
+			err = s.kept(r.Context(), s.opts.Annotations)
+		}
 		if err == nil && !found {
 			err = fault.Missing("there is no annotation %s", fault.Quoted(query.Get("id")))
 		}

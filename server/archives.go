@@ -143,6 +143,9 @@ func (s *Server) keepArchive(of source.Source) http.Handler {
 		if err != nil {
 			return archiveError(err)
 		}
+		if err := s.kept(r.Context(), s.archives.dirOf(tenant)); err != nil {
+			return err
+		}
 		return web.SendJSON(w, r, s.limits.ResultBytes, kept)
 	})
 }
@@ -177,14 +180,21 @@ func (s *Server) removeArchive(of source.Source) http.Handler {
 		if err != nil {
 			return err
 		}
-		own, err := s.archives.known(web.CallerOf(r.Context()).Tenant)
+		tenant := web.CallerOf(r.Context()).Tenant
+		own, err := s.archives.known(tenant)
 		found := false
 		if own != nil {
 			found, err = own.Remove(query.Get("version"), query.Get("prefix"))
 		}
+		if err != nil {
+			return archiveError(err)
+		}
+		if own != nil {
+			err = s.kept(r.Context(), s.archives.dirOf(tenant))
+		}
 		switch {
 		case err != nil:
-			return archiveError(err)
+			return err
 		case !found:
 			return fault.Missing("there is no archive of version %s and prefix %s", fault.Quoted(query.Get("version")), fault.Quoted(query.Get("prefix")))
 		}

@@ -23,7 +23,7 @@
 //	S1  A request is one transaction: all of its profiles are committed, or none is. An error means
 //	    that nothing was inserted, with one exception: if a disk fails behind a commit
 //	    (disk.ErrNotDurable), the answer is 503 and the rows are visible. A repetition with
-//	    an id does not count them twice.
+//	    an id does not count them twice, and is accepted once they are durable.
 //	S2  Only OTLP has partial answers: profiles that contradict themselves or exceed a limit are
 //	    left out and counted in partial_success, with the first reason. S1 holds for the others.
 //	S3  A profile that is pushed twice counts twice, unless it has an id. An id is RawSample.ID of

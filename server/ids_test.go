@@ -14,6 +14,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/crashfs"
 	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/server/internal/push"
 	"github.com/granarydb/granary/server/internal/web"
 )
@@ -113,7 +114,7 @@ func TestIDs_Concurrent(t *testing.T) {
 	}
 }
 
-// TestIDs_DiskFails repeats a push that was committed when the disk failed (S1).
+// TestIDs_DiskFails repeats a push that was committed when the disk failed (S1). It is accepted once the rows are durable.
 func TestIDs_DiskFails(t *testing.T) {
 	fs := crashfs.New(crashfs.Options{})
 	r := newReceiver(t, Options{}, columnstore.Options{FS: fs, Sync: disk.SyncEach})
@@ -124,9 +125,56 @@ func TestIDs_DiskFails(t *testing.T) {
 		t.Errorf("%d rows of a commit that is not durable", r.rows())
 	}
 	r.want(http.StatusServiceUnavailable, "disk", r.request(http.MethodPost, "/pprof", small(t, 1)))
+	r.want(http.StatusServiceUnavailable, "not durable", pushed())
 	fs.Heal()
-	r.want(http.StatusOK, "0 rows", pushed())
-	if r.rows() != 2 {
-		t.Errorf("%d rows after the repetition", r.rows())
+	repeat(t, func() bool { status, text := r.send(pushed()); return status == http.StatusOK && text == "0 rows\n" })
+	if rows := rowsAfterCrash(t, fs); r.rows() != 2 || rows != 2 {
+		t.Errorf("%d rows after the repetition, %d after a crash", r.rows(), rows)
 	}
+}
+
+// TestIDs_DiskFailsSamples is TestIDs_DiskFails for ids of profiles.
+func TestIDs_DiskFailsSamples(t *testing.T) {
+	fs := crashfs.New(crashfs.Options{})
+	r := newReceiver(t, Options{}, columnstore.Options{FS: fs, Sync: disk.SyncEach})
+	client := r.pushers()["connect"]
+	series := []*pushv1.RawProfileSeries{pushSeries(nil, small(t, 2), small(t, 3))}
+	pushed := func() connect.Code {
+		if _, err := client.Push(t.Context(), connect.NewRequest(&pushv1.PushRequest{Series: series})); err != nil {
+			return connect.CodeOf(err)
+		}
+		return 0
+	}
+	fs.Fail(&crashfs.Fault{Err: syscall.EIO, Ops: []crashfs.Op{crashfs.Sync}, Forever: true})
+	for range 3 {
+		if code := pushed(); code != connect.CodeUnavailable {
+			t.Errorf("a push that is not durable: %v", code)
+		}
+	}
+	fs.Heal()
+	repeat(t, func() bool { return pushed() == 0 })
+	if rows := rowsAfterCrash(t, fs); r.rows() != 4 || rows != 4 {
+		t.Errorf("%d rows after the repetition, %d after a crash", r.rows(), rows)
+	}
+}
+
+// repeat repeats a push until it is accepted: the log tries the disk again after a while.
+func repeat(t *testing.T, push func() (accepted bool)) {
+	t.Helper()
+	for end := time.Now().Add(effort.Patience); !push(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no repetition is accepted")
+		}
+	}
+}
+
+// rowsAfterCrash returns the rows that a crash of the machine now leaves.
+func rowsAfterCrash(t *testing.T, fs *crashfs.FS) int64 {
+	t.Helper()
+	store, err := columnstore.Open(columnstore.Options{FS: fs.Crash()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	return store.Stats().Rows
 }

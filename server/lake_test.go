@@ -60,6 +60,16 @@ func TestLake(t *testing.T) {
 	}
 }
 
+// TestHealth answers /healthz with the error of Options.Health.
+func TestHealth(t *testing.T) {
+	var health error
+	r := newReceiver(t, Options{Health: func() error { return health }}, columnstore.Options{})
+	r.want(http.StatusOK, "ok", r.request(http.MethodGet, "/healthz", nil))
+	health = errors.New("another process has taken over")
+	r.want(http.StatusServiceUnavailable, "another process has taken over", r.request(http.MethodGet, "/healthz", nil))
+	r.want(http.StatusServiceUnavailable, "another process has taken over", r.request(http.MethodGet, "/readyz", nil))
+}
+
 // TestRefusal refuses pushes in their protocols before they are read, and takes them again. Questions are answered meanwhile.
 func TestRefusal(t *testing.T) {
 	var refusal atomic.Pointer[error]

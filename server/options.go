@@ -57,6 +57,13 @@ type Options struct {
 	// Refusal is asked before each push is read. Its error is the answer, with status 503, and nothing happened. It is called from
 	// several goroutines. nil takes all pushes.
 	Refusal func() error
+	// Health is asked for each GET /healthz. Its error is the answer, with status 503: only a restart helps. It is called from several
+	// goroutines. nil finds no error.
+	Health func() error
+	// Kept is called before the answer to a request that changed files beside the store: with the path of Annotations or Rules.Keep, or of
+	// a folder in Archives or Symbols.Keep. It makes them durable elsewhere too. The request fails with its error, and the files stay as
+	// they are. It is called from several goroutines. nil does nothing.
+	Kept func(ctx context.Context, path string) error
 	// Backups is a directory for the copy that POST /backup sends, on the file system of the store's directory, so that its files
 	// are links. It is made when it is needed, and what is in it is removed. Empty means that there are no backups.
 	Backups string

@@ -340,6 +340,9 @@ func (s *Server) postRules(of source.Source) http.Handler {
 		if err == nil {
 			err = s.rules.post(tenant, string(text), list, s.opts.Now())
 		}
+		if err == nil {
+			err = s.kept(r.Context(), s.opts.Rules.Keep)
+		}
 		if errors.Is(err, ErrRules) {
 			return fault.Invalid("%w", err)
 		}

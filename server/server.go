@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fanout"
 	"github.com/granarydb/granary/server/internal/fault"
@@ -160,6 +161,17 @@ func (s *Server) openTenants() error {
 			Read: s.opts.Older, Bytes: s.limits.OlderBytes, Profiles: s.opts.Profiles, Reader: s.read, Handler: s.olderHandler,
 		})
 		s.olderRoutes()
+	}
+	return nil
+}
+
+// kept calls Options.Kept for a file or a folder that a request has changed; "" is none.
+func (s *Server) kept(ctx context.Context, path string) error {
+	if s.opts.Kept == nil || path == "" {
+		return nil
+	}
+	if err := s.opts.Kept(ctx, path); err != nil {
+		return fmt.Errorf("%w: %w", disk.ErrNotDurable, err)
 	}
 	return nil
 }
@@ -370,7 +382,16 @@ func (s *Server) knowsHost(host string) bool {
 	return slices.ContainsFunc(s.opts.Hosts, func(h string) bool { return h == "*" || strings.EqualFold(h, host) })
 }
 
-func (s *Server) health(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }
+// health answers whether the process can go on (Options.Health).
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+	if s.opts.Health != nil {
+		if err := s.opts.Health(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+	}
+	_, _ = w.Write([]byte("ok\n"))
+}
 
 // ready answers whether requests can be sent here: not while the server drains, not while the store refuses pushes or
 // cannot write files, not while a node of a lake says so (Options.Lake), and not while a front's nodes are not ready.

@@ -168,6 +168,9 @@ func (s *Server) symbolsHandler(of source.Source) http.Handler {
 		if err != nil {
 			return symbolsError(err)
 		}
+		if err := s.kept(r.Context(), s.symbols.dirOf(tenant)); err != nil {
+			return err
+		}
 		if one := s.tenants.get(tenant); one != nil {
 			one.source.Forget() // answers have the names
 		}

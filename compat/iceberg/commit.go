@@ -15,9 +15,17 @@ import (
 
 // Keys of the properties of the table and its snapshots.
 const (
-	nodePrefix    = "granary.node."
-	addressSuffix = ".address"
+	nodePrefix      = "granary.node."
+	addressSuffix   = ".address"
+	forgottenPrefix = "granary.forgotten." // the life that the next node of the id has
 )
+
+// lifeBits are the bits of a unit's id in its store. A seal has the life of the node above them, so that the units of a directory under
+// an id that Forget has freed are others than those of the directory before. Ids that are times in seconds fit too.
+const lifeBits = 40
+
+// lifeOf returns the life of a node with a seal: how often its id was forgotten before.
+func lifeOf(seal int64) int64 { return seal >> lifeBits }
 
 // Limits of a commit. A commit that lost against another is tried again without a limit. Other errors leave
 // open whether the commit happened, and mostFailures of them in a row end the attempts.
@@ -33,9 +41,16 @@ var ErrNode = errors.New("invalid node")
 // Node is the table's entry for a node.
 type Node struct {
 	ID      string
-	Seal    int64  // newest committed unit, 0 if there is none
+	Seal    int64  // newest committed unit; with Unit 0 if there is none
 	Address string // where it answers queries about newer rows; can be empty
 }
+
+// Unit returns the id of the newest committed unit in the node's store, 0 if there is none. Before the first Forget of its id it is the
+// seal.
+func (n Node) Unit() int64 { return n.Seal & (1<<lifeBits - 1) }
+
+// SealOf returns the seal of a unit by its id in the node's store, above 0 and below 1<<40.
+func (n Node) SealOf(unit int64) int64 { return lifeOf(n.Seal)<<lifeBits | unit }
 
 // nodeOf returns a node's entry. ok is false if there is none.
 func nodeOf(props iceberg.Properties, id string) (n Node, ok bool, err error) {
@@ -50,25 +65,35 @@ func nodeOf(props iceberg.Properties, id string) (n Node, ok bool, err error) {
 	return Node{ID: id, Seal: seal, Address: props[nodePrefix+id+addressSuffix]}, true, nil
 }
 
-// place returns a node's newest seal in the table. The error is ErrNode for an unknown node.
-func (l *Lake) place(ctx context.Context, id string) (uint64, error) {
+// node returns a node's entry. The error is ErrNode for an unknown node.
+func (l *Lake) node(ctx context.Context, id string) (Node, error) {
 	t, err := l.load(ctx)
 	if err != nil {
-		return 0, err
+		return Node{}, err
 	}
 	n, known, err := nodeOf(t.Properties(), id)
 	if err == nil && !known {
 		err = l.unknown(id)
 	}
-	return uint64(n.Seal), err
+	return n, err
+}
+
+// nextLife returns the life of a node that is registered.
+func nextLife(props iceberg.Properties, id string) (life int64, err error) {
+	if text, ok := props[forgottenPrefix+id]; ok {
+		if life, err = strconv.ParseInt(text, 10, 64); err != nil || life < 0 || life >= 1<<(63-lifeBits) {
+			return 0, fmt.Errorf("%w: property %s%s is %q, want a number", ErrNode, forgottenPrefix, id, text)
+		}
+	}
+	return life, nil
 }
 
 func (l *Lake) unknown(id string) error {
 	return fmt.Errorf("%w: %q is not registered in table %s", ErrNode, id, l.Name())
 }
 
-// Register makes a node known before it takes rows, with seal 0, or sets a known node's address. It may be
-// repeated. The errors are ErrOptions, ErrNode, and any from the catalog.
+// Register makes a node known before it takes rows, with a seal that is behind those of forgotten nodes of its id, or sets a known node's
+// address. It may be repeated. The errors are ErrOptions, ErrNode, and any from the catalog.
 func (l *Lake) Register(ctx context.Context, id, address string) error {
 	if err := (&Unit{Node: id, Seal: 1, To: 1}).check(); err != nil {
 		return err
@@ -80,7 +105,11 @@ func (l *Lake) Register(ctx context.Context, id, address string) error {
 		}
 		set := iceberg.Properties{nodePrefix + id + addressSuffix: address}
 		if !known {
-			set[nodePrefix+id] = "0"
+			life, err := nextLife(t.Properties(), id)
+			if err != nil {
+				return nil, err
+			}
+			set[nodePrefix+id] = strconv.FormatInt(life<<lifeBits, 10)
 		}
 		tx := t.NewTransaction()
 		return tx, errors.Join(tx.SetProperties(set), tx.AssertRefSnapshotID(""))
@@ -88,18 +117,21 @@ func (l *Lake) Register(ctx context.Context, id, address string) error {
 }
 
 // Forget removes a node, and the copy of its directory (Segments), with which the next node of that name would add its units
-// again. Readers lose its uncommitted rows. A process that still has the id gets ErrNode from its next commit. It returns the errors
-// of Register, and those of the object store.
+// again. Readers lose its uncommitted rows. A process that still has the id gets ErrNode from its next commit, also if another one
+// registers it. The seals of that one are greater than all of this. It returns the errors of Register, and those of the object store.
 func (l *Lake) Forget(ctx context.Context, id string) error {
 	if err := l.removeSegments(ctx, id); err != nil {
 		return err
 	}
 	return l.change(ctx, func(t *table.Table) (*table.Transaction, error) {
-		_, known, err := nodeOf(t.Properties(), id)
+		n, known, err := nodeOf(t.Properties(), id)
 		if err != nil || !known {
 			return nil, err
 		}
 		tx := t.NewTransaction()
+		if err := tx.SetProperties(iceberg.Properties{forgottenPrefix + id: strconv.FormatInt(lifeOf(n.Seal)+1, 10)}); err != nil {
+			return nil, err
+		}
 		return tx, tx.RemoveProperties([]string{nodePrefix + id, nodePrefix + id + addressSuffix})
 	})
 }
@@ -121,10 +153,7 @@ func (l *Lake) Commit(ctx context.Context, f *Files) (bool, error) {
 	key, seal := nodePrefix+f.Node, strconv.FormatInt(f.Seal, 10)
 	err := l.change(ctx, func(t *table.Table) (*table.Transaction, error) {
 		added = false
-		n, known, err := nodeOf(t.Properties(), f.Node)
-		if err == nil && !known {
-			err = l.unknown(f.Node)
-		}
+		n, err := l.committed(t, f)
 		if err != nil || n.Seal >= f.Seal {
 			return nil, err
 		}
@@ -147,6 +176,19 @@ func (l *Lake) Commit(ctx context.Context, f *Files) (bool, error) {
 	return added, nil
 }
 
+// committed returns the entry of a unit's node in a state of the table. The error is ErrNode for a node that is not registered, or is
+// another one since the id was forgotten.
+func (l *Lake) committed(t *table.Table, f *Files) (Node, error) {
+	n, known, err := nodeOf(t.Properties(), f.Node)
+	switch {
+	case err == nil && !known:
+		err = l.unknown(f.Node)
+	case err == nil && lifeOf(n.Seal) != lifeOf(f.Seal):
+		err = fmt.Errorf("%w: %q was forgotten, and is another node now", ErrNode, f.Node)
+	}
+	return n, err
+}
+
 // commitSymbols adds a unit's symbols before its samples, so that readers of the samples find them. stale
 // reports that the table has the unit already.
 func (l *Lake) commitSymbols(ctx context.Context, f *Files) (stale bool, err error) {
@@ -154,10 +196,8 @@ func (l *Lake) commitSymbols(ctx context.Context, f *Files) (stale bool, err err
 		return false, nil
 	}
 	err = l.change(ctx, func(t *table.Table) (*table.Transaction, error) {
-		n, known, err := nodeOf(t.Properties(), f.Node)
-		if stale = n.Seal >= f.Seal; err == nil && !known {
-			err = l.unknown(f.Node)
-		}
+		n, err := l.committed(t, f)
+		stale = n.Seal >= f.Seal
 		return nil, err
 	})
 	if err == nil && !stale {

@@ -5,7 +5,7 @@
 //	store of a node -> rows of a unit, as codes -> Parquet file of a day -+-> commit -> table
 //
 // A node is one store. A unit is a set of a node's rows to which none is added any more, under a number
-// that grows, its seal. [Lake.Write] writes a unit's files, [Lake.Commit] adds them to the table. A
+// that grows, its seal: its id in the store, and above 40 bits how often the id of the node was freed ([Lake.Forget]). [Lake.Write] writes a unit's files, [Lake.Commit] adds them to the table. A
 // [Sealer] does both for a store that takes rows, and drops the rows that the table has. The table keeps
 // each node's newest seal as a property. [Lake.Segments] is where a node can have a copy of its directory.
 //

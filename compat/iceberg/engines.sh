@@ -47,12 +47,20 @@ client.create_bucket(Bucket="granary")
 PY
 }
 
-# Starts Iceberg's own REST catalog (rest/Catalog.java), with its tables in $TEMP/rest. Sets REST, its URL.
+# Starts Iceberg's own REST catalog (rest/Catalog.java), with its tables in $TEMP/rest, or in the S3 of start_s3 if that was called. Sets
+# REST, its URL.
 start_rest() {
 	REST=http://127.0.0.1:5918
+	local tables=("file://$TEMP/rest/warehouse")
+	if [ -n "${S3:-}" ]; then
+		tables=("s3://granary/rest" "$S3")
+		jar org.apache.iceberg:iceberg-aws:1.11.0
+		jar dev.failsafe:failsafe:3.3.2
+		jar org.apache.iceberg:iceberg-aws-bundle:1.11.0
+	fi
 	mvn -q -f compat/iceberg/rest/pom.xml $DEPENDENCIES:build-classpath -Dmdep.outputFile="$TEMP/classpath"
 	mkdir "$TEMP/rest"
-	java -cp "$(cat "$TEMP/classpath")" compat/iceberg/rest/Catalog.java 5918 "$TEMP/rest/catalog.db" "file://$TEMP/rest/warehouse" >"$TEMP/rest.log" 2>&1 &
+	java -cp "$(cat "$TEMP/classpath"):${JARS//,/:}" compat/iceberg/rest/Catalog.java 5918 "$TEMP/rest/catalog.db" "${tables[@]}" >"$TEMP/rest.log" 2>&1 &
 	for _ in $(seq 300); do
 		grep -q listening "$TEMP/rest.log" && return
 		sleep 0.1

@@ -69,7 +69,7 @@ func (n Node) Hot() string {
 	if n.Address == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s/arrow?form=plain&after=%d", strings.TrimSuffix(n.Address, "/"), n.Seal)
+	return fmt.Sprintf("%s/arrow?form=plain&after=%d", strings.TrimSuffix(n.Address, "/"), n.Unit())
 }
 
 // Spark returns the table in a catalog with the given name, at the pinned snapshot.

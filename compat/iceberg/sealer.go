@@ -31,6 +31,7 @@ type Sealer struct {
 	// Now is the clock of Grace. nil means time.Now.
 	Now func() time.Time
 
+	node  *Node                // as it was registered; nil before the first call
 	since map[uint64]time.Time // when a unit was first seen in the table
 	place atomic.Uint64        // the node's newest seal that was seen in the table
 }
@@ -54,7 +55,11 @@ type Sealed struct {
 // directory never gave, the errors of columnstore.Table.Seal and Drop, columnstore.ErrSnapshotExpired if
 // the store needed the memory, and the errors of Lake.Write and Lake.Commit.
 func (s *Sealer) Seal(ctx context.Context, before time.Time) (out Sealed, err error) {
-	place, err := s.Lake.place(ctx, s.Node)
+	n, err := s.Lake.node(ctx, s.Node)
+	if err == nil {
+		err = s.checkLife(n)
+	}
+	place := uint64(n.Unit())
 	if err == nil {
 		err = s.checkPlace(place) // before anything is sealed, because another store's ids would otherwise rise up to the place
 	}
@@ -76,7 +81,8 @@ func (s *Sealer) Seal(ctx context.Context, before time.Time) (out Sealed, err er
 
 // Check returns ErrNode if the node has a seal in the table that its directory never gave, because the directory
 // is new, an older copy, or another node's: Seal would add none of its rows. A node that the table does not know
-// is right. Call it before the node takes rows. It changes nothing. Other errors are those of the catalog.
+// is right. Call it before the node takes rows. It changes nothing. A nil Table stands for a new directory. Other errors are those of the
+// catalog.
 func (s *Sealer) Check(ctx context.Context) error {
 	t, err := s.Lake.load(ctx)
 	if err != nil {
@@ -86,7 +92,18 @@ func (s *Sealer) Check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.checkPlace(uint64(n.Seal))
+	return s.checkPlace(uint64(n.Unit()))
+}
+
+// checkLife compares a node with the one that it was in the first call.
+func (s *Sealer) checkLife(n Node) error {
+	if s.node == nil {
+		s.node = &n
+	}
+	if lifeOf(s.node.Seal) != lifeOf(n.Seal) {
+		return fmt.Errorf("%w: %q was forgotten, and is another node now", ErrNode, s.Node)
+	}
+	return nil
 }
 
 // Oldest returns the start of the oldest time range with rows that the table lacks, as far as Check and Seal have seen the table. It
@@ -116,6 +133,9 @@ func (s *Sealer) checkPlace(place uint64) error {
 
 // allUnits returns the store's buckets, and the newest id of a unit that it ever had.
 func (s *Sealer) allUnits() (units []columnstore.Unit, last uint64, err error) {
+	if s.Table == nil {
+		return nil, 0, nil
+	}
 	snap, err := s.Store.Snapshot()
 	if err != nil {
 		return nil, 0, err
@@ -149,7 +169,7 @@ func (s *Sealer) add(ctx context.Context, place uint64, out *Sealed) (uint64, er
 		s.place.Store(place)
 	}
 	if place < last { // the newest are lost, and readers would wait for them for ever
-		if _, err := s.Lake.Commit(ctx, &Files{Node: s.Node, Seal: int64(last)}); err != nil {
+		if _, err := s.Lake.Commit(ctx, &Files{Node: s.Node, Seal: s.node.SealOf(int64(last))}); err != nil {
 			return place, err
 		}
 	}
@@ -166,7 +186,7 @@ func (s *Sealer) addUnit(ctx context.Context, u columnstore.Unit, out *Sealed) e
 	}
 	defer snap.Close()
 	files, err := s.Lake.Write(ctx, Unit{
-		Node: s.Node, Seal: int64(u.ID), Bucket: u.ID, From: u.First, To: u.Last + 1, Table: s.Table, Snapshot: snap,
+		Node: s.Node, Seal: s.node.SealOf(int64(u.ID)), Bucket: u.ID, From: u.First, To: u.Last + 1, Table: s.Table, Snapshot: snap,
 	})
 	if err != nil {
 		return err

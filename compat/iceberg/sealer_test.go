@@ -275,8 +275,8 @@ func TestSealer_Lost(t *testing.T) {
 	if got, err := s.Seal(t.Context(), end(3)); got != (Sealed{}) || err != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if place, err := l.place(t.Context(), "n"); place != 3 || err != nil {
-		t.Errorf("the seal is %d, %v", place, err)
+	if n, err := l.node(t.Context(), "n"); n.Seal != 3 || err != nil {
+		t.Errorf("the seal is %d, %v", n.Seal, err)
 	}
 	if got, err := s.Seal(t.Context(), end(4)); got.Units != 1 || got.Rows != 1 || err != nil {
 		t.Errorf("%+v, %v", got, err)

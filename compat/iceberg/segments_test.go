@@ -14,11 +14,13 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
+// sealPattern is the number of a row's unit.
+var sealPattern = regexp.MustCompile(`"granary_seal":\d+,`)
+
 // withoutSeals returns rows without the number of their unit, in order.
 func withoutSeals(rows []string) (out []string) {
-	seal := regexp.MustCompile(`"granary_seal":\d+,`)
 	for _, r := range rows {
-		out = append(out, seal.ReplaceAllString(r, ""))
+		out = append(out, sealPattern.ReplaceAllString(r, ""))
 	}
 	slices.Sort(out)
 	return out

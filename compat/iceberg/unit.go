@@ -24,7 +24,7 @@ type namesOf = func(dst []string, id uuid.UUID, record []byte) []string
 type Unit struct {
 	// Node is the node's id.
 	Node string
-	// Seal is the unit's seal, above 0. A node's later seals are greater.
+	// Seal is the unit's seal, above 0. A node's later seals are greater. Node.SealOf makes it.
 	Seal int64
 	// Bucket is the unit's id in its store, if it comes from columnstore.Table.Seal; 0 chooses rows
 	// only by time.

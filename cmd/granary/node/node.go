@@ -16,6 +16,10 @@ type Opened = serve.Opened
 // Attached is a Tier that was attached to a server.
 type Attached = serve.Attached
 
+// Beside are the files and folders of a directory that requests make beside those of the store, but for the backup, and the last values of
+// cumulative profiles.
+var Beside = serve.Beside
+
 // NewServe returns the command of a tier. It has the flags of granary serve, but for those of a store in memory and of a front. The
 // command can run once.
 func NewServe(t Tier) *cobra.Command { return serve.NewTier(t) }

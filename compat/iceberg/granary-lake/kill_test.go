@@ -142,12 +142,10 @@ func TestServe_TakenOver(t *testing.T) {
 	if resp.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("a push to the first process: %s", resp.Status)
 	}
-	if resp, err = http.Get(url + "/readyz"); err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("the first process is ready: %s", resp.Status)
+	for _, path := range []string{"/readyz", "/healthz"} {
+		if code, text := fetch(t, http.MethodGet, url+path, nil); code != http.StatusServiceUnavailable || !strings.Contains(text, "another process has taken over") {
+			t.Errorf("%s of the first process: %d %s", path, code, text)
+		}
 	}
 	kill(first)
 	_, notes := command(t, exitFailed, append([]string{"serve", "--listen", "127.0.0.1:0"}, args("first")...)...)

@@ -111,7 +111,11 @@ var s3Endpoint = flag.String("s3.endpoint", "", "the `URL` of an S3 with a bucke
 // catalogIn returns the flags of a table in a folder, or in a namespace of its own.
 func catalogIn(dir string) []string {
 	if *restCatalog != "" {
-		return []string{"--catalog", *restCatalog, "--table", fmt.Sprintf("t%x.samples", xxh3.HashString(dir))}
+		args := []string{"--catalog", *restCatalog, "--table", fmt.Sprintf("t%x.samples", xxh3.HashString(dir))}
+		if *s3Endpoint != "" { // where the catalog puts tables
+			args = append(args, s3Properties(*s3Endpoint)...)
+		}
+		return args
 	}
 	if *s3Endpoint != "" {
 		return s3Catalog(dir, *s3Endpoint)
@@ -121,10 +125,11 @@ func catalogIn(dir string) []string {
 
 // s3Catalog returns the flags of a table whose files are in an S3.
 func s3Catalog(dir, endpoint string) []string {
-	return []string{
-		"--catalog", "sqlite:" + filepath.Join(dir, "lake.db"), "--warehouse", "s3://granary" + filepath.ToSlash(dir),
-		"--property", "s3.endpoint=" + endpoint, "--property", "s3.region=us-east-1",
-	}
+	return append([]string{"--catalog", "sqlite:" + filepath.Join(dir, "lake.db"), "--warehouse", "s3://granary" + filepath.ToSlash(dir)}, s3Properties(endpoint)...)
+}
+
+func s3Properties(endpoint string) []string {
+	return []string{"--property", "s3.endpoint=" + endpoint, "--property", "s3.region=us-east-1"}
 }
 
 // A node takes a profile, which is in the table and then not in the node any more; what is younger is in the node alone.
@@ -205,6 +210,23 @@ func TestServe(t *testing.T) {
 	empty := append([]string{"serve", "--node", "n", "--db", filepath.Join(dir, "empty"), "--listen", "127.0.0.1:0"}, catalog...)
 	if _, text := command(t, exitFailed, empty...); !strings.Contains(text, `"n" has seal 1 in table`) || !strings.Contains(text, "granary-lake forget --node n") {
 		t.Errorf("serve with an empty directory: %s", text)
+	}
+	if _, text := command(t, exitFailed, append(empty, "--ack", "lake")...); !strings.Contains(text, `"n" has seal 1 in table`) {
+		t.Errorf("serve with an empty directory that is to be copied: %s", text)
+	}
+	if entries, err := os.ReadDir(filepath.Join(dir, "empty")); err == nil && len(entries) > 0 {
+		t.Errorf("a start that was refused has made %q", entries)
+	}
+	ctx, stop = context.WithCancel(t.Context())
+	defer stop()
+	var again notebook // the refused start has left no copy that follows the directory
+	go func() {
+		ended <- run(ctx, append([]string{"serve", "--ack", "lake", "--node", "n", "--db", filepath.Join(dir, "db"), "--listen", "127.0.0.1:0"}, catalog...), io.Discard, &again)
+	}()
+	url = await(t, again.String, `msg=listening url=(http://\S+)`)
+	stop()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit code %d: %s", code, again.String())
 	}
 	if out := sql(); !strings.Contains(out, url+"/") {
 		t.Errorf("the refused node has another address: %s", out)

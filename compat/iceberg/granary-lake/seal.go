@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -106,13 +107,16 @@ func (s *sealer) seal(ctx context.Context, l *iceberg.Lake, store *columnstore.S
 		return nil
 	}
 	from = from.Truncate(s.every)
-	for _, n := range nodes {
-		if n.ID == s.node && n.Seal > from.Unix() {
-			from = time.Unix(n.Seal, 0)
-		}
+	i := slices.IndexFunc(nodes, func(n iceberg.Node) bool { return n.ID == s.node })
+	if i < 0 {
+		return fmt.Errorf("node %s was forgotten meanwhile", s.node)
+	}
+	node := nodes[i]
+	if node.Unit() > from.Unix() {
+		from = time.Unix(node.Unit(), 0)
 	}
 	for to := from.Add(s.every).Truncate(s.every); !to.After(before); to = to.Add(s.every) {
-		u := iceberg.Unit{Node: s.node, Seal: to.Unix(), From: from.UnixNano(), To: to.UnixNano(), Table: table, Snapshot: snap}
+		u := iceberg.Unit{Node: s.node, Seal: node.SealOf(to.Unix()), From: from.UnixNano(), To: to.UnixNano(), Table: table, Snapshot: snap}
 		from = to
 		var files *iceberg.Files
 		err := limited(func() (err error) {

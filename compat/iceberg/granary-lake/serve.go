@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/url"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,6 +46,7 @@ type node struct {
 	lake   *iceberg.Lake
 	watch  *watch
 	mirror *mirror.FS // nil without --ack lake
+	dir    string     // of mirror
 }
 
 func newServe(c *iceberg.Config) *cobra.Command {
@@ -138,7 +141,7 @@ const (
 const closeTime = 10 * time.Second
 
 // files opens the table, and the directory. With --ack lake that is one that the object store of the table has too.
-func (n *node) files(ctx context.Context, dir string, log *slog.Logger) (fs columnstore.FS, end func(), err error) {
+func (n *node) files(ctx context.Context, dir string, log *slog.Logger) (files columnstore.FS, end func(), err error) {
 	if n.lake, err = iceberg.Open(ctx, *n.config); err != nil {
 		return nil, nil, err
 	}
@@ -150,12 +153,16 @@ func (n *node) files(ctx context.Context, dir string, log *slog.Logger) (fs colu
 			_ = n.lake.Close() // the command ends with another error
 		}
 	}
-	if n.ack == ackLocal {
-		return nil, end, nil
+	var objects mirror.Objects
+	if n.ack == ackLake {
+		objects, err = n.lake.Segments(ctx, n.id)
 	}
-	objects, err := n.lake.Segments(ctx, n.id)
 	if err == nil {
-		n.mirror, err = mirror.Open(ctx, disk.System(dir), objects, mirror.Options{Every: n.pace, Log: log})
+		err = n.checkDir(ctx, dir, objects)
+	}
+	if err == nil && n.ack == ackLake {
+		n.dir = dir
+		n.mirror, err = mirror.Open(ctx, disk.System(dir), objects, mirror.Options{Every: n.pace, Log: log, Beside: mirror.Beside{Dir: dir, Names: granary.Beside}})
 	}
 	if errors.Is(err, mirror.ErrStale) {
 		err = fmt.Errorf("%w: to go on from there, remove the directory; to begin anew, give it a new --node", err)
@@ -164,7 +171,51 @@ func (n *node) files(ctx context.Context, dir string, log *slog.Logger) (fs colu
 		end()
 		return nil, nil, err
 	}
+	if n.mirror == nil {
+		return nil, end, nil
+	}
 	return n.mirror, end, nil
+}
+
+// checkDir returns the error with which start would refuse a directory, before there is a store in it, or a copy of it: one that is there
+// would be followed. objects is nil without --ack lake.
+func (n *node) checkDir(ctx context.Context, dir string, objects mirror.Objects) error {
+	if objects != nil {
+		if exists, err := mirror.Exists(ctx, objects); exists || err != nil {
+			return err
+		}
+	}
+	_, has, err := disk.Identify(disk.System(dir))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && !has:
+		return n.checkNode(ctx, &iceberg.Sealer{Lake: n.lake, Node: n.id})
+	case err != nil || objects == nil:
+		return err
+	}
+	store, err := columnstore.Open(columnstore.Options{Dir: dir, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	err = n.checkNode(ctx, &iceberg.Sealer{Lake: n.lake, Node: n.id, Store: store, Table: store.Table(profilesTable)})
+	return errors.Join(err, store.Close())
+}
+
+// checkNode checks that a directory is the node's.
+func (n *node) checkNode(ctx context.Context, s *iceberg.Sealer) error {
+	err := s.Check(ctx)
+	if errors.Is(err, iceberg.ErrNode) {
+		return fmt.Errorf("%w; give this directory a new --node, or let \"granary-lake forget --node %s\" free the id: the rows in the table stay", err, n.id)
+	}
+	return err
+}
+
+// kept makes a file or a folder beside those of the store durable in the object store.
+func (n *node) kept(ctx context.Context, path string) error {
+	name, err := filepath.Rel(n.dir, path)
+	if err != nil {
+		return err
+	}
+	return n.mirror.Keep(ctx, filepath.ToSlash(name))
 }
 
 // begin attaches the table to a server.
@@ -180,7 +231,7 @@ func (n *node) begin(_ context.Context, of granary.Opened) (at granary.Attached,
 	n.of = of
 	n.watch = newWatch(of.Store, n.limit)
 	if n.mirror != nil {
-		n.watch.mirror, at.Refusal = n.mirror, n.mirror.Refusal
+		n.watch.mirror, at.Refusal, at.Health, at.Kept = n.mirror, n.mirror.Refusal, n.mirror.Fenced, n.kept
 	}
 	if n.isTry {
 		at.Bucket = tryBucket
@@ -193,9 +244,7 @@ func (n *node) begin(_ context.Context, of granary.Opened) (at granary.Attached,
 // start registers the node before it takes rows, so that readers know it.
 func (n *node) start(ctx context.Context) error {
 	sealer := &iceberg.Sealer{Lake: n.lake, Node: n.id, Store: n.of.Store, Table: n.of.Store.Table(profilesTable), Grace: n.grace}
-	if err := sealer.Check(ctx); errors.Is(err, iceberg.ErrNode) {
-		return fmt.Errorf("%w; give this directory a new --node, or let \"granary-lake forget --node %s\" free the id: the rows in the table stay", err, n.id)
-	} else if err != nil {
+	if err := n.checkNode(ctx, sealer); err != nil {
 		return err
 	}
 	if err := n.lake.Register(ctx, n.id, n.address); err != nil {

@@ -11,13 +11,20 @@
 //
 // # The objects
 //
-//	journal/SEQUENCE   a segment of a file of the log, or a claim; each is made once, and none is replaced
-//	files/EPOCH/NAME   a file as it is, or the begin of a file of the log, whose segments are joined there
-//	whole/EPOCH        empty: files/EPOCH and the segments behind it are a whole directory
-//	claims/SEQUENCE    empty: if there is such an object in the journal, it is a claim
+//	journal/SEQUENCE         a segment of a file of the log, or a claim; each is made once, and none is replaced
+//	files/EPOCH/NAME.SUM   a file that does not change: its size and its checksum, CRC32C, are in the name
+//	files/EPOCH/NAME         the begin of a file of the log, whose segments are joined there, or a file that has changed
+//	whole/EPOCH              files/EPOCH, the objects that this one names, and the segments behind it are a whole directory
+//	beside/EPOCH/...         files beside those of the store, which FS.Keep was called for (besideFolder)
+//	claims/SEQUENCE          empty: if there is such an object in the journal, it is a claim
 //
 // Numbers have 16 hexadecimal digits. An epoch is the life of one FS. It begins with a claim, whose sequence is its number, and
-// copies the directory. Then it adds whole/EPOCH, and what earlier epochs left is removed.
+// copies those files of the directory that have no object with their sum. The others it shares with earlier epochs: whole/EPOCH
+// names them, and is added then. What else earlier epochs left is removed.
+//
+// An earlier owner that does not know yet that it was followed must not remove an object that is shared. So an owner removes one
+// only after a segment that began after the file was removed. It is followed after that, if at all, and the directory of the one that
+// follows has what the file was removed for.
 //
 // # One owner
 //
@@ -31,7 +38,7 @@
 //
 // # Invariants
 //
-//	M1  A sync that returned without an error is in the object store. After it, Open with an empty directory finds its bytes.
+//	M1  A sync, or a Keep, that returned without an error is in the object store. After it, Open with an empty directory finds its bytes.
 //	M2  What Open makes is a directory as a crash could leave it: each file that a sync made durable and nobody removed,
 //	    with at least the bytes of its last sync. Files can be there that were removed.
 //	M3  After Open returned, no FS that was opened before makes anything durable.
@@ -42,6 +49,7 @@
 //
 // # Mutable state
 //
+//	the files beside those of the store         a lock that is held by Keep, outside of the next one
 //	the sequence, and the segment on its way    a lock that is held while a segment is written
 //	segments that are not joined, figures, work of the goroutine    a lock, a leaf
 package mirror

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"hash/crc32"
 	"io"
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,10 +26,20 @@ type Options struct {
 	Manual bool
 	// Log takes a record when the object store is away, and when it is back. nil discards them.
 	Log *slog.Logger
+	// Beside are files that FS.Keep makes durable, and Open makes again. The zero value has none.
+	Beside Beside
 
 	pause    time.Duration // the first one between two attempts; 0 is leastPause
 	patience time.Duration // 0 is patience
 	mergeAt  int           // 0 is mergeAt
+
+	lookEvery time.Duration // 0 is lookEvery
+}
+
+// Beside are files beside those of the store.
+type Beside struct {
+	Dir   string   // of the operating system
+	Names []string // of files and folders in it
 }
 
 // FS is a directory that an object store has too. It is the FS of one store of columnstore, which must have columnstore.SyncEach.
@@ -49,11 +61,19 @@ type FS struct {
 	next      uint64     // sequence of the next segment
 	begun     time.Time  // when the last one began
 
+	keeping sync.Mutex            // held by Keep; guards the next one
+	beside  map[string]besideFile // by name
+	numbers atomic.Uint64         // of their objects
+
 	mu      sync.Mutex
 	logs    map[string]*logFile // files of the log with segments
+	held    map[string]string   // by file: its object, if it was written as a whole
+	shared  map[string]bool     // objects of earlier epochs that are of this one too
 	dead    []uint64            // segments of files that are gone, or joined
 	newest  uint64              // the last segment that was written
 	jobs    []job
+	added   uint64 // jobs so far
+	proven  uint64 // of them, those that were added before a segment that is there
 	figures Stats
 	waiting time.Time // since when a segment is on its way; zero if none is
 	err     error     // of the last attempt
@@ -97,9 +117,10 @@ func newFS(under disk.FS, objects Objects, opts Options) *FS {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	opts.pause, opts.patience, opts.mergeAt = cmp.Or(opts.pause, leastPause), cmp.Or(opts.patience, patience), cmp.Or(opts.mergeAt, mergeAt)
+	opts.lookEvery = cmp.Or(opts.lookEvery, lookEvery)
 	m := &FS{
 		FS: under, objects: objects, opts: opts, writer: uuid.NewString(),
-		logs: map[string]*logFile{}, wake: make(chan struct{}, 1),
+		logs: map[string]*logFile{}, held: map[string]string{}, beside: map[string]besideFile{}, wake: make(chan struct{}, 1),
 	}
 	m.ending, m.end = context.WithCancel(context.Background())
 	m.tidying, m.endTidy = context.WithCancel(m.ending)
@@ -125,7 +146,10 @@ func (m *FS) Create(name string) (disk.File, error) {
 func (m *FS) Remove(name string) error {
 	err := m.FS.Remove(name)
 	if err == nil {
-		m.add(job{remove: name})
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.addLocked(job{remove: name, object: cmp.Or(m.held[name], fileName(m.epoch, name))})
+		delete(m.held, name)
 	}
 	return err
 }
@@ -206,14 +230,49 @@ func (f *file) putWhole() error {
 	if err != nil {
 		return err
 	}
-	return f.fs.put(f.fs.ending, f.name, f.File, size)
+	f.fs.mu.Lock()
+	before := f.fs.held[f.name]
+	f.fs.mu.Unlock()
+	if before == "" {
+		return f.fs.keep(f.name, f.File, size, "")
+	}
+	// It has changed, so its object has no sum, and is replaced.
+	object := fileName(f.fs.epoch, f.name)
+	if err := f.fs.put(f.fs.ending, object, f.File, size); err != nil {
+		return err
+	}
+	f.fs.mu.Lock()
+	defer f.fs.mu.Unlock()
+	if f.fs.held[f.name] = object; before != object {
+		f.fs.addLocked(job{remove: f.name, object: before})
+	}
+	return nil
+}
+
+// keep writes the first bytes of a file that does not change, unless an object has them.
+func (m *FS) keep(name string, from io.ReaderAt, size int64, have string) error {
+	crc := crc32.New(castagnoli)
+	if _, err := io.CopyBuffer(crc, io.NewSectionReader(from, 0, size), make([]byte, 256<<10)); err != nil {
+		return errLocal{err}
+	}
+	object := have
+	if _, _, sum, ok := cutFile(have); !ok || sum != sumOf(size, crc.Sum32()) {
+		object = fileName(m.epoch, name) + sumMark + sumOf(size, crc.Sum32())
+		if err := m.put(m.ending, object, from, size); err != nil {
+			return err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.held[name] = object
+	return nil
 }
 
 // put writes the first bytes of a file as they are.
-func (m *FS) put(ctx context.Context, name string, from io.ReaderAt, size int64) error {
-	return m.try(ctx, name, fileTime, func(ctx context.Context) error {
+func (m *FS) put(ctx context.Context, object string, from io.ReaderAt, size int64) error {
+	return m.try(ctx, object, fileTime, func(ctx context.Context) error {
 		local := &localReader{Reader: io.NewSectionReader(from, 0, size)}
-		err := m.objects.Put(ctx, fileName(m.epoch, name), local)
+		err := m.objects.Put(ctx, object, local)
 		if local.err != nil {
 			return errLocal{local.err}
 		}
@@ -240,12 +299,13 @@ func (r *localReader) Read(b []byte) (int, error) {
 }
 
 // Finish ends the work of the goroutine, and the attempts of syncs after grace: a store that closes then does not wait for an object
-// store that is away. It does not wait for syncs, and does not unlock the directory, which the store does. It is idempotent.
+// store that is away. It waits for a segment of the goroutine, up to grace, but not for syncs, and does not unlock the directory, which
+// the store does. It is idempotent.
 func (m *FS) Finish(grace time.Duration) {
 	m.ended.Do(func() {
+		time.AfterFunc(grace, m.end)
 		m.endTidy()
 		m.running.Wait()
-		time.AfterFunc(grace, m.end)
 	})
 }
 

@@ -76,6 +76,21 @@ func TestOpen_Overtaken(t *testing.T) {
 	}
 }
 
+// An owner without anything to write finds out that another one was opened. Until then it is the owner, also amid its own segments.
+func TestFenced(t *testing.T) {
+	objects := newStore(1)
+	m := openTest(t, objects, Options{lookEvery: time.Millisecond})
+	f := createTest(t, m, 1)
+	for i := range int64(50) {
+		writeTest(t, f, "x", i)
+		if err := f.Sync(); err != nil || m.Fenced() != nil {
+			t.Fatal(err, m.Fenced())
+		}
+	}
+	openTest(t, objects, Options{Manual: true})
+	await(t, "found out", func() bool { return errors.Is(m.Fenced(), ErrFenced) })
+}
+
 // Invariant M4. While the object store is away a sync waits, and others are refused. It goes on when the object store is back.
 func TestSync_Away(t *testing.T) {
 	objects := newStore(1)

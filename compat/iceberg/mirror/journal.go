@@ -59,6 +59,23 @@ func (m *FS) Refusal() error {
 	return err
 }
 
+// Fenced returns ErrFenced once another FS was opened with the objects, and this one has found out: by its next segment, or within a minute.
+func (m *FS) Fenced() error { return m.fence(nil) }
+
+// look finds out whether another FS was opened with the objects, for an owner that has nothing to write.
+func (m *FS) look(ctx context.Context) {
+	if !m.appending.TryLock() {
+		return // a segment finds out
+	}
+	defer m.appending.Unlock()
+	r, err := m.objects.Get(ctx, journalName(m.next))
+	if err != nil {
+		return // there is none, or the next look finds out
+	}
+	_ = r.Close() // nothing was read
+	_ = m.fence(fmt.Errorf("%w: it has segment %d", ErrFenced, m.next))
+}
+
 // append makes a segment durable (M1, M4). One is written at a time, so that the journal has no gap.
 func (m *FS) append(s *segment) error {
 	m.appending.Lock()
@@ -66,13 +83,16 @@ func (m *FS) append(s *segment) error {
 	m.pace()
 	m.await(true)
 	defer m.await(false)
+	m.mu.Lock()
+	before := m.added
+	m.mu.Unlock()
 	s.head.Sequence, s.head.Epoch, s.head.Writer = m.next, m.epoch, m.writer
 	body, start := s.encode(), time.Now()
 	if err := m.try(m.ending, "a segment of "+s.head.File, segmentTime, func(ctx context.Context) error { return m.create(ctx, m.next, body) }); err != nil {
 		return err
 	}
 	m.next++
-	m.wrote(s, len(body), time.Since(start))
+	m.wrote(s, len(body), time.Since(start), before)
 	return nil
 }
 
@@ -96,10 +116,11 @@ func (m *FS) await(is bool) {
 	}
 }
 
-// wrote counts a segment, and queues its file if it has many.
-func (m *FS) wrote(s *segment, bytes int, took time.Duration) {
+// wrote counts a segment, and queues its file if it has many. The jobs that were added before it are those of an owner.
+func (m *FS) wrote(s *segment, bytes int, took time.Duration, before uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.proven = before
 	m.newest = s.head.Sequence
 	m.figures.Segments++
 	m.figures.Bytes += int64(bytes)

@@ -42,6 +42,20 @@ func fileName(epoch uint64, name string) string {
 	return fmt.Sprintf("%s%016x/%s", filesFolder, epoch, name)
 }
 
+// cutFile returns the epoch and the file of an object below files/, and the sum of its bytes, "" for none. ok is false for another
+// object.
+func cutFile(object string) (epoch uint64, name, sum string, ok bool) {
+	epoch, rest, ok := cutNumber(object, filesFolder)
+	name, sum, _ = strings.Cut(rest, sumMark)
+	return epoch, name, sum, ok && isOurs(name)
+}
+
+// sumMark is between the name of a file, which has none, and its sum.
+const sumMark = "."
+
+// sumOf returns what is behind the name of a file with these bytes: their number, and their checksum, CRC32C.
+func sumOf(size int64, crc uint32) string { return fmt.Sprintf("%x-%08x", size, crc) }
+
 // cutNumber returns the number behind a folder in an object's name, and what follows it. ok is false for another name.
 func cutNumber(name, folder string) (number uint64, rest string, ok bool) {
 	text, ok := strings.CutPrefix(name, folder)

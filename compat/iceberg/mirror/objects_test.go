@@ -68,7 +68,8 @@ func (s *store) do(ctx context.Context, request func() error) error {
 // step calls between once in `one` times.
 func (s *store) step(one int) {
 	s.mu.Lock()
-	calls := s.between != nil && !s.inside && s.rng.IntN(one) == 0
+	// While it is away the number of requests depends on the time, and they must not draw.
+	calls := s.between != nil && !s.inside && !s.away && s.rng.IntN(one) == 0
 	s.inside = s.inside || calls
 	s.mu.Unlock()
 	if calls {

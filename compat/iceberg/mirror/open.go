@@ -1,11 +1,16 @@
 package mirror
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/granarydb/granary/internal/disk"
@@ -27,11 +32,11 @@ func mark(epoch uint64) string { return fmt.Sprintf("%s%016x", disk.MarkPrefix, 
 
 // Open locks a directory, and returns it as one that the object store has too. If the object store has a copy and the directory has no
 // files of a store, it makes the files first, as the last owner made them durable. It ends the epoch of that owner (M3), and writes
-// all files of the directory to the object store.
+// the files of the directory to the object store that are not there.
 //
 // The errors are disk.ErrLocked, ErrStale, ErrCopy, ErrFenced if another Open came in between, ctx's error, and those of the directory
-// and of the object store. After an error it can be called again. It costs a request for each object of the copy, the time to read
-// them, and the time to write the directory.
+// and of the object store. After an error it can be called again. It costs the time to read the directory. From a copy it costs a
+// request for each object, and the time to read and write them.
 func Open(ctx context.Context, under disk.FS, objects Objects, opts Options) (*FS, error) {
 	lock, err := under.Lock(false)
 	if err != nil {
@@ -56,6 +61,16 @@ func Open(ctx context.Context, under disk.FS, objects Objects, opts Options) (*F
 	return m, nil
 }
 
+// Exists reports whether there is a copy of a directory. The error is that of the object store.
+func Exists(ctx context.Context, objects Objects) (bool, error) {
+	whole := uint64(0)
+	err := again(ctx, leastPause, func(ctx context.Context) (err error) {
+		whole, err = newest(ctx, objects, wholeFolder)
+		return err
+	})
+	return whole > 0, err
+}
+
 func (m *FS) open(ctx context.Context) error {
 	if _, _, err := m.source(ctx); err != nil { // before a claim ends the epoch of another directory
 		return err
@@ -77,15 +92,14 @@ func (m *FS) open(ctx context.Context) error {
 			return fmt.Errorf("copy %d in the object store: %w", whole, err)
 		}
 	}
-	if err := m.copyAll(); err != nil {
+	if err := m.copyAll(ctx, whole); err != nil {
 		return err
 	}
 	// The mark comes first: a directory that is whole in the object store must know that it is it.
 	if err := m.setMark(mark(m.epoch)); err != nil {
 		return err
 	}
-	err = m.again(ctx, func(ctx context.Context) error { return m.objects.Put(ctx, wholeName(m.epoch), http.NoBody) })
-	if err != nil {
+	if err := m.putWhole(ctx); err != nil {
 		return err
 	}
 	// If a claim followed this one, that fails before anything is removed.
@@ -100,8 +114,11 @@ func (m *FS) open(ctx context.Context) error {
 
 // again calls f until it succeeds or another attempt is in vain, mostOpening times. It is for requests of Open, whose caller would
 // rather have an error than wait.
-func (m *FS) again(ctx context.Context, f func(ctx context.Context) error) (err error) {
-	pause := m.opts.pause
+func (m *FS) again(ctx context.Context, f func(ctx context.Context) error) error {
+	return again(ctx, m.opts.pause, f)
+}
+
+func again(ctx context.Context, pause time.Duration, f func(ctx context.Context) error) (err error) {
 	for range mostOpening {
 		if err = f(ctx); err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || errors.Is(err, ErrFenced) || errors.Is(err, ErrCopy) {
 			return err
@@ -197,17 +214,121 @@ func (m *FS) claimAs(ctx context.Context, sequence uint64) error {
 	return m.again(ctx, func(ctx context.Context) error { return m.create(ctx, sequence, body) })
 }
 
-// copyAll writes all files of the directory into the epoch.
-func (m *FS) copyAll() error {
+// wholeCopy is what the object whole/EPOCH has. An empty one shares nothing.
+type wholeCopy struct {
+	Shared []string `json:"shared"` // objects of earlier epochs, sorted
+}
+
+// copied are the objects of a whole epoch, by file.
+type copied struct{ files, beside map[string]string }
+
+// objectsOf returns the objects of a whole epoch.
+func (m *FS) objectsOf(ctx context.Context, whole uint64) (of copied, err error) {
+	shared, err := m.sharedBy(ctx, whole)
+	if err == nil {
+		of.files, err = m.filesOf(ctx, whole, shared)
+	}
+	if err == nil {
+		of.beside, err = m.besideOf(ctx, whole, shared)
+	}
+	return of, err
+}
+
+// sharedBy returns the objects of earlier epochs that a whole one shares.
+func (m *FS) sharedBy(ctx context.Context, whole uint64) ([]string, error) {
+	var c wholeCopy
+	body, err := read(ctx, m.objects, wholeName(whole))
+	if errors.Is(err, fs.ErrNotExist) { // a later one was made whole, and has removed it
+		last, listed := newest(ctx, m.objects, wholeFolder)
+		if err = cmp.Or(listed, err); last > m.epoch {
+			err = fmt.Errorf("%w: copy %d is newer than claim %d", ErrFenced, last, m.epoch)
+		}
+	}
+	if err == nil && len(body) > 0 {
+		err = json.Unmarshal(body, &c)
+	}
+	return c.Shared, err
+}
+
+// filesOf returns the objects of the store's files of a whole epoch.
+func (m *FS) filesOf(ctx context.Context, whole uint64, shared []string) (map[string]string, error) {
+	objects, err := m.objects.List(ctx, filesFolder)
+	if err != nil {
+		return nil, err
+	}
+	// An object of the epoch comes before one that is shared, whose file was removed and made anew. So does one without a sum, which
+	// replaces that of a file that has changed.
+	of, ranks := map[string]string{}, map[string]int{}
+	for _, object := range objects {
+		epoch, name, sum, ok := cutFile(object)
+		rank := 0
+		switch {
+		case !ok:
+		case epoch == whole && sum == "":
+			rank = 3
+		case epoch == whole:
+			rank = 2
+		case isIn(shared, object):
+			rank = 1
+		}
+		if rank > ranks[name] {
+			of[name], ranks[name] = object, rank
+		}
+	}
+	return of, nil
+}
+
+// isIn reports whether a sorted list has an object.
+func isIn(sorted []string, object string) bool {
+	_, found := slices.BinarySearch(sorted, object)
+	return found
+}
+
+// copyAll writes those files of the directory into the epoch that the whole one has not; 0 has none.
+func (m *FS) copyAll(ctx context.Context, whole uint64) error {
 	names, err := m.names()
 	if err != nil {
 		return err
 	}
-	return m.each(names, m.copy)
+	var have copied
+	if whole > 0 {
+		err = m.again(ctx, func(ctx context.Context) (err error) {
+			have, err = m.objectsOf(ctx, whole)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := m.each(names, func(name string) error { return m.copy(name, have.files[name]) }); err != nil {
+		return err
+	}
+	return m.copyBeside(ctx, have.beside)
 }
 
-// copy writes a file into the epoch: one of the log without the space that is reserved behind its entries.
-func (m *FS) copy(name string) error {
+// putWhole says that the epoch is whole.
+func (m *FS) putWhole(ctx context.Context) error {
+	m.shared = map[string]bool{}
+	for _, object := range m.held {
+		if epoch, _, _, _ := cutFile(object); epoch != m.epoch {
+			m.shared[object] = true
+		}
+	}
+	for _, of := range m.beside {
+		if epoch, _, _, _, _ := cutBeside(of.object); epoch != m.epoch {
+			m.shared[of.object] = true
+		}
+	}
+	body, err := json.Marshal(wholeCopy{slices.Sorted(maps.Keys(m.shared))})
+	if err != nil {
+		return err
+	}
+	return m.again(ctx, func(ctx context.Context) error { return m.objects.Put(ctx, wholeName(m.epoch), bytes.NewReader(body)) })
+}
+
+// copy writes a file into the epoch, unless the object has its bytes: one of the log without the space that is reserved behind its
+// entries. A file of the log that is there already gets no more.
+func (m *FS) copy(name, have string) error {
 	f, err := m.Open(name)
 	if err != nil {
 		return err
@@ -220,7 +341,7 @@ func (m *FS) copy(name string) error {
 	if err != nil {
 		return err
 	}
-	return m.put(m.ending, name, f, size)
+	return m.keep(name, f, size, have)
 }
 
 // endOf returns the end of a file's last bytes that are not zero.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"github.com/granarydb/granary/internal/disk"
@@ -52,28 +54,28 @@ func (m *FS) restoreOnce(ctx context.Context, whole uint64) error {
 		}
 	}
 	// The journal is listed first: what a file stands for is removed behind the file, so one of both is seen.
-	var segments, names []string
+	var segments []string
+	var have copied
 	err = m.again(ctx, func(ctx context.Context) (err error) {
 		if segments, err = m.objects.List(ctx, journalFolder); err != nil {
 			return err
 		}
-		names, err = m.objects.List(ctx, fileName(whole, ""))
+		have, err = m.objectsOf(ctx, whole)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	err = m.each(names, func(object string) error {
-		_, name, ok := cutNumber(object, filesFolder)
-		if !ok || !isOurs(name) {
-			return nil // not one of this package
-		}
-		return m.again(ctx, func(ctx context.Context) error { return m.fetch(ctx, object, name) })
+	err = m.each(slices.Sorted(maps.Keys(have.files)), func(name string) error {
+		return m.again(ctx, func(ctx context.Context) error { return m.fetch(ctx, have.files[name], name) })
 	})
 	if err != nil {
 		return err
 	}
 	if err := m.replay(ctx, whole, segments); err != nil {
+		return err
+	}
+	if err := m.restoreBeside(ctx, have.beside); err != nil {
 		return err
 	}
 	return m.SyncDir()
@@ -95,7 +97,11 @@ func (m *FS) fetch(ctx context.Context, object, name string) error {
 	if err != nil {
 		return errLocal{err}
 	}
-	_, err = io.CopyBuffer(io.NewOffsetWriter(out, 0), in, make([]byte, 256<<10))
+	crc := crc32.New(castagnoli)
+	size, err := io.CopyBuffer(io.NewOffsetWriter(out, 0), io.TeeReader(in, crc), make([]byte, 256<<10))
+	if _, _, sum, _ := cutFile(object); err == nil && sum != "" && sum != sumOf(size, crc.Sum32()) {
+		err = fmt.Errorf("%w: %s has other bytes", ErrCopy, object)
+	}
 	if err == nil && isLog(name) {
 		err = fill(out)
 	}

@@ -10,11 +10,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// job is work that no sync waits for: one of its fields.
+// job is work that no sync waits for: one of join, remove and earlier.
 type job struct {
 	join    string // a file of the log, whose segments are joined
-	remove  string // a file, whose objects are removed
+	remove  string // a file, whose segments are removed, and
+	object  string // this object
 	earlier bool   // what earlier epochs left is removed
+	number  uint64 // in the order of all jobs, from 1
 }
 
 const (
@@ -23,6 +25,8 @@ const (
 	mergeAt = 256
 	// atOnce is the number of requests at a time.
 	atOnce = 16
+	// lookEvery is the time between two looks for another owner: a request each.
+	lookEvery = time.Minute
 	// retryAfter is the time until a job that failed is tried again.
 	retryAfter = time.Second
 )
@@ -34,6 +38,8 @@ func (m *FS) add(j job) {
 }
 
 func (m *FS) addLocked(j job) {
+	m.added++
+	j.number = m.added
 	m.jobs = append(m.jobs, j)
 	select {
 	case m.wake <- struct{}{}:
@@ -49,13 +55,18 @@ func (m *FS) queueLocked(name string, f *logFile) {
 	}
 }
 
-// run does jobs until Finish.
+// run does jobs until Finish, and looks for other owners.
 func (m *FS) run() {
+	looks := time.NewTicker(m.opts.lookEvery)
+	defer looks.Stop()
 	var again <-chan time.Time // never
 	for {
 		select {
 		case <-m.tidying.Done():
 			return
+		case <-looks.C:
+			m.look(m.tidying)
+			continue
 		case <-m.wake:
 		case <-again:
 		}
@@ -101,7 +112,10 @@ func (m *FS) do(ctx context.Context, j job) error {
 			delete(m.logs, j.remove)
 		}
 		m.mu.Unlock()
-		if err := m.objects.Remove(ctx, fileName(m.epoch, j.remove)); err != nil {
+		if err := m.prove(ctx, j); err != nil {
+			return err
+		}
+		if err := m.objects.Remove(ctx, j.object); err != nil {
 			return err
 		}
 	default:
@@ -110,6 +124,21 @@ func (m *FS) do(ctx context.Context, j job) error {
 		}
 	}
 	return m.bury(ctx)
+}
+
+// prove returns once a segment is there that began after a job was added. Without it another FS could have been opened before what
+// the file was removed for was durable: its directory has the file, and shares the object.
+func (m *FS) prove(ctx context.Context, j job) error {
+	m.mu.Lock()
+	isProven := j.number <= m.proven
+	m.mu.Unlock()
+	if isProven {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return m.append(&segment{}) // it is not given up with ctx, because the next one would find its number taken
 }
 
 // join writes the durable bytes of a file of the log as a whole, and removes its segments.
@@ -130,7 +159,7 @@ func (m *FS) join(ctx context.Context, name string) error {
 		return err
 	}
 	defer in.Close()
-	if err := m.put(ctx, name, in, end); err != nil {
+	if err := m.put(ctx, fileName(m.epoch, name), in, end); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -165,8 +194,8 @@ func (m *FS) bury(ctx context.Context) error {
 // mostFences is the number of claims that are kept. An owner whose epoch a claim has ended must find it.
 const mostFences = 1000
 
-// removeEarlier removes what epochs before this one left, but for their claims: first the names of whole ones, so that none stays
-// without its files.
+// removeEarlier removes what epochs before this one left, but for their claims and the objects that are shared: first the names of whole
+// ones, so that none stays without its files.
 func (m *FS) removeEarlier(ctx context.Context) error {
 	claims, err := m.objects.List(ctx, claimsFolder)
 	if err != nil {
@@ -177,14 +206,14 @@ func (m *FS) removeEarlier(ctx context.Context) error {
 		number, _, _ := cutNumber(name, claimsFolder)
 		kept[number] = true
 	}
-	for _, folder := range []string{wholeFolder, filesFolder, journalFolder, claimsFolder} {
+	for _, folder := range []string{wholeFolder, filesFolder, besideFolder, journalFolder, claimsFolder} {
 		names, err := m.objects.List(ctx, folder)
 		if err != nil {
 			return err
 		}
 		names = slices.DeleteFunc(names, func(name string) bool {
 			number, _, ok := cutNumber(name, folder)
-			return !ok || number >= m.epoch || kept[number] && (folder == journalFolder || folder == claimsFolder)
+			return !ok || number >= m.epoch || m.shared[name] || kept[number] && (folder == journalFolder || folder == claimsFolder)
 		})
 		if err := m.each(names, func(name string) error { return m.objects.Remove(ctx, name) }); err != nil {
 			return err
@@ -195,7 +224,7 @@ func (m *FS) removeEarlier(ctx context.Context) error {
 
 // RemoveAll removes the copy of a directory whose owner has ended: first what makes it whole.
 func RemoveAll(ctx context.Context, o Objects) error {
-	for _, folder := range []string{wholeFolder, filesFolder, journalFolder, claimsFolder} {
+	for _, folder := range []string{wholeFolder, filesFolder, besideFolder, journalFolder, claimsFolder} {
 		names, err := o.List(ctx, folder)
 		if err != nil {
 			return err

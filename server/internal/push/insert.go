@@ -85,7 +85,7 @@ func (s *Pusher) take(ctx context.Context, h http.Header, read func(*push) error
 
 // insert commits a push's profiles in one transaction, except profiles whose id was pushed before. After
 // an error nothing was inserted, with one exception: after disk.ErrNotDurable everything was, and the ids
-// count as pushed.
+// count as pushed. A repetition is answered once they are durable.
 func (s *Pusher) insert(ctx context.Context, p *push) (outcome, error) {
 	if len(p.profiles) > s.Limits.Profiles {
 		return outcome{}, fault.TooLarge("%d profiles in a request, at most %d", len(p.profiles), s.Limits.Profiles)
@@ -102,7 +102,7 @@ func (s *Pusher) insert(ctx context.Context, p *push) (outcome, error) {
 	}
 	if !isNew {
 		s.Counts.Duplicates.Add(float64(len(p.profiles)))
-		return outcome{}, nil
+		return outcome{}, s.awaitDurable(ctx, p.tenant) // a commit waits for those before it
 	}
 	err = in.commit(ctx)
 	s.note(err)

@@ -78,6 +78,9 @@ type Pusher struct {
 	room    *web.Room
 	mended  atomic.Int64 // values of labels
 	refused atomic.Pointer[refusal]
+
+	failures atomic.Uint64 // commits that were not durable when they were answered
+	durable  atomic.Uint64 // so many of them are by now
 }
 
 // refusal is a push that the store had no room for.
@@ -98,8 +101,29 @@ func (s *Pusher) Ready() error {
 	return nil
 }
 
+// awaitDurable waits until the commits are durable that were not when they were answered, if there are any. A repetition of such a push is
+// answered behind it. The errors are those of columnstore.Store.Sync.
+func (s *Pusher) awaitDurable(ctx context.Context, tenant string) error {
+	failures := s.failures.Load()
+	if s.durable.Load() >= failures {
+		return nil
+	}
+	db, err := s.DB(tenant)
+	if err != nil || db == nil {
+		return err
+	}
+	if err := db.Store().Sync(ctx); err != nil {
+		return err
+	}
+	s.durable.Store(failures) // a smaller number than another goroutine's costs a sync
+	return nil
+}
+
 // note keeps the outcome of a push.
 func (s *Pusher) note(err error) {
+	if errors.Is(err, columnstore.ErrNotDurable) {
+		s.failures.Add(1)
+	}
 	switch {
 	case err == nil:
 		s.refused.Store(nil)

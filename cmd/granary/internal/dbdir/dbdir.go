@@ -108,14 +108,17 @@ func CheckNew(dir string) error {
 }
 
 // Other returns the name of a file or folder in a directory that is none of a store, or "".
-func Other(dir string) (string, error) {
+func Other(dir string) (other string, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		if _, _, ours := disk.ParseName(e.Name()); !ours && e.Name() != disk.LockName && !strings.HasPrefix(e.Name(), disk.MarkPrefix) {
-			return e.Name(), nil
+		if strings.HasPrefix(e.Name(), disk.MarkPrefix) {
+			return "", err // a copy of a directory, with what is beside its store, is being made here
+		}
+		if _, _, ours := disk.ParseName(e.Name()); !ours && e.Name() != disk.LockName && other == "" {
+			other = e.Name()
 		}
 	}
-	return "", err
+	return other, err
 }
 
 // CheckUnused is CheckNew for a command that adds to no store.

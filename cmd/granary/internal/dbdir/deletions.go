@@ -9,8 +9,8 @@ import (
 	"github.com/granarydb/granary/server"
 )
 
-// deletionsName is the file of a directory that lists the deletions of samples.
-const deletionsName = "deletions.jsonl"
+// DeletionsName is the file of a directory that lists the deletions of samples.
+const DeletionsName = "deletions.jsonl"
 
 // LogDeletion adds a line of JSON to the list of deletions in a directory, and syncs it.
 func LogDeletion(dir string, deletion server.Deletion) error {
@@ -18,7 +18,7 @@ func LogDeletion(dir string, deletion server.Deletion) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, deletionsName), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, DeletionsName), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return Explain(dir, err)
 	}

@@ -28,7 +28,7 @@ func (f *flags) checkRules() error {
 
 // ruleOptions returns the options of a server with a store.
 func (f *flags) ruleOptions(s *secrets) server.RuleOptions {
-	return server.RuleOptions{Keep: f.inDir("rules.json"), WriteURL: f.remoteWrite, WriteToken: func() string { return *s.writes.Load() }}
+	return server.RuleOptions{Keep: f.inDir(rulesName), WriteURL: f.remoteWrite, WriteToken: func() string { return *s.writes.Load() }}
 }
 
 // setRules replaces the rules of the file. A front has none.

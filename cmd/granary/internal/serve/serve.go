@@ -56,9 +56,10 @@ type flags struct {
 	assist      func(server.Assisted) http.Handler
 	self        bool
 	ownStates   bool
-	store       *columnstore.Store // nil for a front
-	tier        *Tier              // nil for serve itself
-	own         *own               // nil without --self
+	store       *columnstore.Store                           // nil for a front
+	tier        *Tier                                        // nil for serve itself
+	own         *own                                         // nil without --self
+	kept        func(ctx context.Context, path string) error // that of the tier, or nil
 }
 
 // newFlags returns the default values.
@@ -320,7 +321,7 @@ func (f *flags) serveStore(ctx context.Context, log *slog.Logger, secrets *secre
 		defer func() { err = cmp.Or(err, deltas.Close()) }()
 	}
 	opts := server.Options{
-		Profiles: dbdir.Profiles(f.store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.inDir("backup"), Symbols: f.symbolOptions(), Archives: f.inDir("archives"), Rules: f.ruleOptions(secrets), Annotations: f.inDir("annotations.jsonl"), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Sources: f.sources, Self: f.selfPath(), Assist: f.assist, Log: log,
+		Profiles: dbdir.Profiles(f.store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.inDir("backup"), Symbols: f.symbolOptions(), Archives: f.inDir(archivesName), Rules: f.ruleOptions(secrets), Annotations: f.inDir(annotationsName), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Sources: f.sources, Self: f.selfPath(), Assist: f.assist, Log: log,
 	}
 	tier, err := f.attach(ctx, log, l, secrets, &opts)
 	if err != nil {
@@ -391,7 +392,11 @@ func (f *flags) deleted(log *slog.Logger) func(server.Deletion) error {
 		if f.inMemory {
 			return nil
 		}
-		return dbdir.LogDeletion(f.dir, d)
+		err := dbdir.LogDeletion(f.dir, d)
+		if err == nil && f.kept != nil {
+			err = f.kept(context.Background(), f.inDir(dbdir.DeletionsName)) // whatever becomes of the request
+		}
+		return err
 	}
 }
 

@@ -43,7 +43,7 @@ func (f *flags) checkSymbols() error {
 func (f *flags) symbolOptions() server.SymbolOptions {
 	opts := f.symbols
 	if !f.inMemory {
-		opts.Keep = filepath.Join(f.dir, "symbols")
+		opts.Keep = filepath.Join(f.dir, symbolsName)
 	}
 	return opts
 }

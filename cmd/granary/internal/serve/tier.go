@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server"
@@ -50,11 +51,14 @@ type Opened struct {
 type Attached struct {
 	// Hosts are names of the server beside those of --host.
 	Hosts []string
-	// Older, Lake and Refusal are those of server.Options, and OlderBytes that of its limits.
+	// Older, Lake, Refusal and Health are those of server.Options, and OlderBytes that of its limits.
 	Older      func(ctx context.Context, db *profile.DB, from, to int64, progress func(read, of int64)) error
 	OlderBytes int64
 	Lake       func() server.LakeState
 	Refusal    func() error
+	Health     func() error
+	// Kept is that of server.Options. It is called for the list of deletions too.
+	Kept func(ctx context.Context, path string) error
 	// Bucket is the width of the time ranges of new tables of profiles; 0 is the default.
 	Bucket time.Duration
 	// Start is called once the tables are there, before the first request. After an error there is none.
@@ -64,6 +68,17 @@ type Attached struct {
 	// Close is called last. It is called after an error of Start too.
 	Close func() error
 }
+
+// Files and folders that requests make in the directory, beside those of the store.
+const (
+	annotationsName = "annotations.jsonl"
+	rulesName       = "rules.json"
+	archivesName    = "archives"
+	symbolsName     = "symbols"
+)
+
+// Beside are the names of what Attached.Kept is called for, with slashes between their parts.
+var Beside = []string{annotationsName, rulesName, dbdir.DeletionsName, archivesName + "/tenants", symbolsName + "/tenants"}
 
 // NewTier returns the command of a tier. It has the flags of serve, but for those of a store in memory and of a front.
 func NewTier(t Tier) *cobra.Command {
@@ -97,7 +112,7 @@ func (f *flags) attach(ctx context.Context, log *slog.Logger, l net.Listener, se
 	at, err := f.tier.Begin(ctx, Opened{Store: f.store, Addr: l.Addr(), Scheme: f.scheme(), Token: secrets.tokens.Node, Log: log})
 	opts.Hosts = append(slices.Clone(opts.Hosts), at.Hosts...)
 	opts.Older, opts.Limits.OlderBytes, opts.Lake = at.Older, at.OlderBytes, at.Lake
-	opts.Refusal = at.Refusal
+	opts.Refusal, opts.Health, opts.Kept, f.kept = at.Refusal, at.Health, at.Kept, at.Kept
 	opts.Profiles.Bucket = cmp.Or(opts.Profiles.Bucket, at.Bucket) // a table keeps its own
 	return at, err
 }
