@@ -463,18 +463,15 @@ func (s *Server) warn(ctx context.Context, err error) {
 	s.opts.Log.WarnContext(ctx, "partial answer", "error", err)
 }
 
-// Warm reads what the first question of most clients needs from files: the types of the profiles, with which the dictionaries come into memory. It
-// ends when ctx does. A server without it answers the same, and the first question later.
-func (s *Server) Warm(ctx context.Context) {
+// ReadAhead brings what the first question of most clients needs into memory, as profile.DB.ReadAhead does for the tenant Anonymous. It ends
+// when ctx does. A server without it gives the same answers, the first one later.
+func (s *Server) ReadAhead(ctx context.Context) {
 	t, err := s.open(profile.Anonymous)
-	if err != nil {
-		return
+	if err == nil {
+		db := t.source.DB()
+		err = db.Store().View(ctx, func(snap *columnstore.Snapshot) error { return db.ReadAhead(ctx, snap) })
 	}
-	db := t.source.DB()
-	if err := db.Store().View(ctx, func(snap *columnstore.Snapshot) error {
-		_, err := db.Types(ctx, snap)
-		return err
-	}); err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil {
 		s.opts.Log.Warn("cannot read ahead", "error", err)
 	}
 }

@@ -165,7 +165,7 @@ func firstFlames(t *testing.T, dir string) (cold, warm, tab click) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Wait(context.Background()) })
-	go s.Warm(context.Background())
+	go s.ReadAhead(t.Context())
 	mux, log := http.NewServeMux(), &requestLog{Handler: s}
 	mux.Handle("/", log)
 	mux.HandleFunc("GET /start", func(w http.ResponseWriter, _ *http.Request) { // it asks the server nothing

@@ -147,6 +147,13 @@ func (s *Resolver) useTable() *tableFrames {
 	return s.table
 }
 
+// ReadAhead makes the table of the answer's dictionary, for later answers.
+func (s *Resolver) ReadAhead() {
+	if d := s.lists.Only(); d != nil {
+		tableOf(d)
+	}
+}
+
 // symbolsAtOnce is the number of symbols that are allocated together.
 const symbolsAtOnce = 128
 

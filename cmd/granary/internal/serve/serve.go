@@ -339,6 +339,7 @@ func (f *flags) serveStore(ctx context.Context, log *slog.Logger, secrets *secre
 	if err := tier.Start(ctx); err != nil {
 		return err
 	}
+	defer beside(ctx, handle.ReadAhead)()
 	defer beside(ctx, handle.RunRules)()
 	defer beside(ctx, tier.Run)()
 	stats := f.store.Stats()
