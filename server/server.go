@@ -464,8 +464,11 @@ func (s *Server) warn(ctx context.Context, err error) {
 }
 
 // ReadAhead brings what the first question of most clients needs into memory, as profile.DB.ReadAhead does for the tenant Anonymous. It ends
-// when ctx does. A server without it gives the same answers, the first one later.
+// when ctx does. A server without it gives the same answers, the first one later. A front has nothing to read.
 func (s *Server) ReadAhead(ctx context.Context) {
+	if s.tenants.store == nil {
+		return
+	}
 	t, err := s.open(profile.Anonymous)
 	if err == nil {
 		db := t.source.DB()
