@@ -67,10 +67,8 @@ export function Total({ page: { state, go }, of }: { page: Page; of: Flame }) {
 // Left says what a tree leaves out, and asks for more.
 export function Left({ page: { state, go }, of }: { page: Page; of: Flame }) {
   const most = of.tree?.omitted;
-  if (!most) return null;
-  return (
-    <p class="left-out">Small frames, of {value(most, of.unit)} and less, are not all sent; each “other” stands for some of them. The table counts all.{" "}
-      {Number(state.n) < mostFrames && <button type="button" class="link" onClick={() => go({ n: String(mostFrames) })}>Show more.</button>}
+  return !most ? null : (
+    <p class="left-out">Small frames, of {value(most, of.unit)} and less, are not all sent; each “other” stands for some of them. The table counts all. {Number(state.n) < mostFrames && <button type="button" class="link" onClick={() => go({ n: String(mostFrames) })}>Show more.</button>}
     </p>
   );
 }

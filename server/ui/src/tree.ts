@@ -13,7 +13,6 @@ export interface Columns {
 export interface Level { id: Int32Array; x: Float64Array; w: Float64Array }
 
 export const otherText = "other: smaller frames, which the tree leaves out";
-
 export type Side = "" | "before" | "after";
 
 // Tree is immutable but for its layout. What most looks at a tree do not need is made when it is asked for.
