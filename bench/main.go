@@ -36,7 +36,7 @@ func main() {
 	flag.Int64Var(&o.rows, "rows", 1_000_000, "rows to insert; with -targets, the size that the table calls 1m")
 	flag.IntVar(&o.repeat, "repeat", 5, "measurements of each figure; the median is printed")
 	flag.StringVar(&o.workload, "workload", "", "replay: the project's own profiles as pprof (the default); fleet: the made-up fleet, cost of its rows; queries: the fleet with symbols and traces, cost of questions; arrow: the fleet as Arrow records; durable: what a directory costs the fleet, and restarts, also with -peers; stacks: rows of new stacks, in memory and in a directory; histories: interval histories of the sets in the arguments, files or synth:ATTRIBUTES:CHANGES; pprof: with -peers, recorded pprof files as a fleet")
-	flag.IntVar(&o.scale, "scale", 0, "with -workload queries: ask fleets of so many times the rows too, one of more jobs and one for longer; 10 takes some minutes and 4 GB at a million rows")
+	flag.IntVar(&o.scale, "scale", 0, "with -workload queries: ask fleets of N times the rows too, one of more jobs and one for longer; 10 takes some minutes and 4 GB at a million rows")
 	flag.StringVar(&o.peers, "peers", "", "measure stores side by side, each in a process of its own: `names` with commas between them; all is each but the oracle")
 	flag.DurationVar(&o.patience, "patience", 0, "with -peers: a store whose processes took so long gets no more of them than three; 0 is no limit")
 	flag.BoolVar(&o.targets, "targets", false, "measure the targets under their keys, and print a table to standard error")

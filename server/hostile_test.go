@@ -270,7 +270,7 @@ func wrongPushes(t *testing.T) []hostile {
 	}
 }
 
-// wrongOTLP are requests of OTLP that cannot be read. TestOTLP_Refused has those that can.
+// wrongOTLP are requests of OTLP that cannot be read. TestOTLP_Refused has readable ones.
 func wrongOTLP(t *testing.T) []hostile {
 	t.Helper()
 	good := marshal(t, otlpRequest(1))

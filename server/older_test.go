@@ -251,7 +251,7 @@ func TestOlder_Errors(t *testing.T) {
 	}
 }
 
-// TestOlder_Fails: those who wait for a reading get its error, and do not repeat it.
+// TestOlder_Fails: waiting callers get the error of a reading, and do not repeat it.
 func TestOlder_Fails(t *testing.T) {
 	for name, panics := range map[string]bool{"an error": false, "a panic": true} {
 		t.Run(name, func(t *testing.T) {

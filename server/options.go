@@ -80,7 +80,7 @@ type Options struct {
 	// Rules make metrics from profiles.
 	Rules RuleOptions
 	// Sources are directories with the source files of profiled programs, which the page shows beside the cost of their lines. Files
-	// outside of them are never read; everyone who may ask for a profile can read the text around the lines that it names. A front
+	// outside of them are never read; every client that may ask for a profile can read the text around the lines that it names. A front
 	// has its own.
 	Sources []SourceDir
 	// Archives is a directory for the archives of source files that POST /archives takes, each tenant's by themselves, which the page

@@ -54,7 +54,7 @@ func TestPage_Histories(t *testing.T) {
 	}
 }
 
-// TestPage_At compares states of instants with those that were written.
+// TestPage_At compares states of instants with the written states.
 func TestPage_At(t *testing.T) {
 	m := newMadeStates(t, 2, Options{})
 	rng := rand.New(rand.NewPCG(2, 2))

@@ -113,7 +113,7 @@ func TestPage_Rows(t *testing.T) {
 	}
 }
 
-// TestPage_RowSamples compares the pixels with samples with those that were written.
+// TestPage_RowSamples compares the pixels with samples with the samples that were written.
 func TestPage_RowSamples(t *testing.T) {
 	m := newMadeStates(t, 7, Options{})
 	var of page.PixelsAnswer

@@ -159,7 +159,7 @@ func TestSeriesSets(t *testing.T) {
 	}
 }
 
-// TestTypeLabels_Pushed shows the labels of types and not those that were pushed under their names.
+// TestTypeLabels_Pushed shows the labels of types, not the labels that were pushed under their names.
 func TestTypeLabels_Pushed(t *testing.T) {
 	a := newAsker(t, Options{})
 	a.insert(madeAt, cpuType, map[string]string{profile.NameLabel: "process_cpu", "__type__": "false", "job": "a"}, made{stack: "f", value: 1})

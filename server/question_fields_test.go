@@ -188,7 +188,7 @@ func TestHostileParameters(t *testing.T) {
 	}
 }
 
-// TestPprofParameters compares the sums of answers with those that are known.
+// TestPprofParameters compares the sums of answers with the known sums.
 func TestPprofParameters(t *testing.T) {
 	now := madeAt.Add(3 * time.Minute)
 	a := newAsker(t, Options{Now: func() time.Time { return now }})

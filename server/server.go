@@ -34,7 +34,7 @@ import (
 )
 
 // Server answers the protocols of profiling servers from a store's profiles. It is an http.Handler, safe
-// for concurrent use, and owns no goroutine. The store belongs to the caller, who closes it after the last
+// for concurrent use, and owns no goroutine. The store belongs to the caller, which closes it after the last
 // request has ended.
 type Server struct {
 	opts     Options

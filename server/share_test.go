@@ -27,7 +27,7 @@ import (
 	"github.com/granarydb/granary/server/internal/push"
 )
 
-// largeProfile is one of so many samples, which are all 0: it takes memory on its way, and none in the store.
+// largeProfile is a profile with n samples, all of them 0: it takes memory on its way, and none in the store.
 func largeProfile(samples int) *pprof.Profile {
 	p := &pprof.Profile{
 		SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}},
@@ -41,7 +41,7 @@ func largeProfile(samples int) *pprof.Profile {
 	return p
 }
 
-// largeOTLP is a request with so many samples of 0.
+// largeOTLP is a request with n samples, all of them 0.
 func largeOTLP(samples int) *collectorv1.ExportProfilesServiceRequest {
 	r := otlpRequest(1)
 	p := firstProfile(r)
@@ -160,7 +160,7 @@ func liveHeap() int64 {
 }
 
 // TestPushBytes pushes large profiles by each way at once, and stops the clock that they ask, when each has
-// decompressed and decoded what it sends. The heap has what the room has, and what one push takes beyond it; those
+// decompressed and decoded what it sends. The heap has what the room has, and what one push takes beyond it; pushes
 // that find no room are told so. Once the clock goes on, all get in.
 func TestPushBytes(t *testing.T) {
 	effort.Slow(t)
@@ -197,7 +197,7 @@ func TestPushBytes(t *testing.T) {
 			}
 			if refused.Add(1); tries == 0 {
 				<-*stopped.Load()
-				again.Lock() // those that were refused come again one by one
+				again.Lock() // refused pushes come again one by one
 				defer again.Unlock()
 			}
 			time.Sleep(20 * time.Millisecond)

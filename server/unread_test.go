@@ -32,7 +32,7 @@ func (r *receiver) unread(n int, path string) (conns []net.Conn) {
 	return conns
 }
 
-// named returns a profile of so many functions, each with a name of so many bytes, gzipped.
+// named returns a gzipped profile with the given number of functions, each with a name of the given number of bytes.
 func named(t testing.TB, functions, bytes int) []byte {
 	t.Helper()
 	p := &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, PeriodType: &pprof.ValueType{Type: "cpu", Unit: "nanoseconds"}, Period: 1, TimeNanos: time.Now().UnixNano()}

@@ -81,7 +81,7 @@ func typeOf(column string, t encoding.Type) (string, error) {
 	case encoding.String, encoding.UUID:
 		return "VARCHAR", nil
 	}
-	return "", fmt.Errorf("column %s: type %v is not among those that profiles have", column, t)
+	return "", fmt.Errorf("column %s: type %v is not a type of profiles", column, t)
 }
 
 // add makes a batch's missing columns, and an appender to all.

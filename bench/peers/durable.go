@@ -104,7 +104,7 @@ func measureDurable(name string, rows int64) (m result, err error) {
 	return m, nil
 }
 
-// openRows opens a store whose rows must be those that were loaded.
+// openRows opens a store, which must have all the rows that were loaded.
 func openRows(open func() (Store, error), rows int64) (cpu, wall time.Duration, err error) {
 	start, begun := measure.CPU(), time.Now()
 	p, err := open()

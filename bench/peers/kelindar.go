@@ -90,7 +90,7 @@ func (k *kelindar) create(name string, t encoding.Type) error {
 	case encoding.UUID: // trace ids are many: an enum would merge some of them
 		return k.rows.CreateColumn(name, column.ForString())
 	}
-	return fmt.Errorf("column %s: type %v is not among those that profiles have", name, t)
+	return fmt.Errorf("column %s: type %v is not a type of profiles", name, t)
 }
 
 // setter returns a function that sets a column in the row being inserted.

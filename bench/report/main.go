@@ -28,7 +28,7 @@ func main() {
 	flag.StringVar(&o.keep, "keep", "", "keep the reports in a `folder`, and do not measure again what is there")
 	flag.BoolVar(&o.papers, "papers", false, "measure what the papers measure, and write that part of the page alone")
 	flag.BoolVar(&o.public, "public", false, "measure the public benchmark, and write that part of the page alone")
-	flag.IntVar(&o.rounds, "rounds", 3, "with -quick: measure what varies in so many `rounds`, and print the medians")
+	flag.IntVar(&o.rounds, "rounds", 3, "with -quick: the number of `rounds` in which to measure what varies; the medians are printed")
 	flag.StringVar(&o.against, "against", "", "with -json: a `file` with an older list; a ratio that fell by more than a fifth is measured again, and is an error in the end; without -quick so is one that rose")
 	flag.StringVar(&o.out, "out", "../BENCHMARKS.md", "the page to write")
 	flag.StringVar(&o.pictures, "pictures", "../docs/pictures", "the folder of its pictures")

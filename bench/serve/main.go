@@ -39,7 +39,7 @@ func main() {
 	flag.StringVar(&o.memory, "memory", "256MiB", "the server's --memory")
 	flag.StringVar(&o.sync, "sync", "periodically", "the server's --sync; with -kill it is each")
 	flag.BoolVar(&o.most, "most", false, "push as fast as the server answers, instead of at a fixed rate")
-	flag.IntVar(&o.kills, "kill", 0, "kill the server so many times")
+	flag.IntVar(&o.kills, "kill", 0, "the number of times to kill the server")
 	flag.BoolVar(&o.verbose, "v", false, "print the server's log")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

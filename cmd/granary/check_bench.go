@@ -36,7 +36,7 @@ type benchOptions struct {
 // Bounds of benchmarks.
 const (
 	maxBenchmarks = 100
-	allocShare    = 5  // of the iterations of the CPU's run, 1 in so many is recorded with all allocations
+	allocShare    = 5  // of the iterations of the CPU's run, one in this number is recorded with all allocations
 	leastRecorded = 10 // iterations that are so, if there are as many
 	maxRecorded   = 100_000
 )

@@ -31,7 +31,7 @@ func newDelete() *cobra.Command {
 		Use:   "delete --db DIR {--before TIME | --selector LABELS}",
 		Short: "Delete profiles of a directory, old ones or some by labels",
 		Long: `delete removes profiles from the directory DIR that 'granary load' filled, and
-prints the rows that it removed and those that are left. It cannot be undone.
+prints the numbers of rows removed and left. It cannot be undone.
 
 --before TIME removes whole time ranges, a quarter of an hour each as granary
 load makes them: the profiles of the range that TIME is in stay. Profiles of a

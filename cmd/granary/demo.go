@@ -92,7 +92,7 @@ goroutines.`,
 	cmd.Flags().StringVar(&storeDir, "db", "", "also store the profiles in the directory `DIR`, as granary load does, to ask them with --db. It must be new or empty")
 	cli.AddDiskBudget(cmd, &budget)
 	cmd.Flags().BoolVar(&isServed, "serve", false, "answer over HTTP, with the demo's own profiles, until it is interrupted")
-	cmd.Flags().StringVar(&listen, "listen", listen, "with --serve: `HOST:PORT` to listen on. Anyone who can reach it can read and push")
+	cmd.Flags().StringVar(&listen, "listen", listen, "with --serve: `HOST:PORT` to listen on. Any client that reaches it can read and push")
 	cmd.Flags().BoolVar(&stays, "no-open", false, "with --serve: print the URL, and open no browser")
 	cmd.Flags().StringVar(&traceFile, "trace", "", "write a Go execution trace of the demo to `FILE`, for go tool trace and granary history")
 	return cmd

@@ -123,7 +123,7 @@ func TestLabelsInTime(t *testing.T) {
 	}
 }
 
-// The labels of real profiles equal those that pprof's parser finds.
+// The labels of real profiles equal the labels that pprof's parser finds.
 func TestLabelsOfRealProfiles(t *testing.T) {
 	for name, labels := range map[string]map[string]int{
 		"profile-with-labels.pb.gz": {"thread_id": 6, "thread_name": 1},

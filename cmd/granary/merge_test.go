@@ -13,8 +13,8 @@ import (
 )
 
 // TestMergeHelp runs the examples of merge --help that hand the result to another command, and
-// checks the text's comparison: the types are those of all profiles, pprof's those that all
-// have.
+// checks the text's comparison: merge keeps the types of any profile, pprof the types that all
+// profiles have.
 func TestMergeHelp(t *testing.T) {
 	tool := newPprofTool(t)
 	dir := t.TempDir()

@@ -55,7 +55,7 @@ func (s *shown) printed(t *testing.T) printed {
 	return p
 }
 
-// TestPage_States compares a history's states on a page with those that granary history prints, at
+// TestPage_States compares a history's states on a page with the states that granary history prints, at
 // instants and over time.
 func TestPage_States(t *testing.T) {
 	names := []string{"synth:50:400", "uneven-streams"}

@@ -256,7 +256,7 @@ func TestPage_Command(t *testing.T) {
 // askedCommand is what a server answers to GET /api/v1/inspect.
 type askedCommand struct{ Command string }
 
-// TestPage_Flame compares the trees of a server with those that granary flamegraph and granary diff write.
+// TestPage_Flame compares the trees of a server with the trees that granary flamegraph and granary diff write.
 func TestPage_Flame(t *testing.T) {
 	effort.Slow(t)
 	var s *server.Server

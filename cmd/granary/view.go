@@ -79,7 +79,7 @@ too, such as go tool pprof 'http://localhost:8080/pprof?type=cpu'.
 		},
 	}
 	cmd.Flags().StringArrayVar(&o.base, "base", nil, "compare with the profiles of `INPUT`; may be repeated")
-	cmd.Flags().StringVar(&o.listen, "listen", o.listen, "`HOST:PORT` to listen on; with port 0, a free port is chosen. Anyone who can reach it can read and push")
+	cmd.Flags().StringVar(&o.listen, "listen", o.listen, "`HOST:PORT` to listen on; with port 0, a free port is chosen. Any client that reaches it can read and push")
 	cmd.Flags().BoolVar(&o.stays, "no-open", false, "print the URL, and open no browser")
 	cmd.Flags().Var(cli.NewDuration("for", 1, 0, &o.lasts), "for", "end after `DURATION` (default: with Ctrl-C)")
 	serve.AddSources(cmd.Flags(), &o.sources)

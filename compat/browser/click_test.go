@@ -30,7 +30,7 @@ import (
 )
 
 var (
-	clickRows = flag.Int64("rows", 0, "measure the click for the first flame graph of so many rows in a directory")
+	clickRows = flag.Int64("rows", 0, "measure the click for the first flame graph of this number of rows in a directory")
 	clickDir  = flag.String("dir", "", "the directory; it is made if there is none. Without one it is a temporary one")
 	clickRuns = flag.Int("runs", 5, "how often")
 	clickType = flag.String("type", "profile:cpu:nanoseconds:cpu:nanoseconds", "the type of the samples, as the page's own links have it")

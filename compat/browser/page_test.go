@@ -224,7 +224,7 @@ func TestStateLines(t *testing.T) {
 	b.until("!location.search.includes('st=')")
 }
 
-// over moves the pointer to a place of the chart, as parts of its width and height, and so many pixels below it. The place
+// over moves the pointer to a place of the chart, as parts of its width and height, and `below` pixels below it. The place
 // is looked up each time: what is above the chart grows when labels are known.
 func (b *tab) over(x, y, below float64) (left, top float64) {
 	b.t.Helper()

@@ -119,7 +119,7 @@ func onlyOf(b *tab, prefix string) {
 func TestStates(t *testing.T) {
 	b := open(t, threads(t, 30, 600), "/")
 	b.settles(readyStates)
-	b.says("30 threads, those that change most first")
+	b.says("30 threads, the most changes first")
 	if all := functions(b); len(all) < 10 {
 		t.Fatalf("functions %q", all)
 	}

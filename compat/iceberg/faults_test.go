@@ -19,7 +19,7 @@ import (
 
 var (
 	faultsSeed  = flag.Uint64("faults.seed", 1, "the first seed of TestCommit_Faults")
-	faultsSeeds = flag.Int("faults.seeds", 1, "TestCommit_Faults runs so many seeds")
+	faultsSeeds = flag.Int("faults.seeds", 1, "the number of seeds of TestCommit_Faults")
 )
 
 var errCut = errors.New("the connection was cut")

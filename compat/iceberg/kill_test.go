@@ -26,8 +26,8 @@ import (
 )
 
 var (
-	killTimes = flag.Int("kill.times", 6, "TestKill kills so many processes")
-	killNodes = flag.Int("kill.nodes", 3, "TestKill has so many nodes")
+	killTimes = flag.Int("kill.times", 6, "the number of processes that TestKill kills")
+	killNodes = flag.Int("kill.nodes", 3, "the number of nodes of TestKill")
 	killSeed  = flag.Uint64("kill.seed", 1, "the seed of TestKill")
 )
 
@@ -60,7 +60,7 @@ func killed() (func(), bool) {
 	}, ok
 }
 
-// commitUnits commits so many units of a node after those that are committed. It prints a line
+// commitUnits commits the given number of units of a node after its committed units. It prints a line
 // before the first, one for each unit, and one before each attempt to commit.
 func commitUnits(c Config, node string, units int64) error {
 	fmt.Println("begun")
@@ -143,8 +143,8 @@ func sealRows(c Config, node, dir string, times int64) error {
 	return nil
 }
 
-// countBoth returns the number of rows of the table and of those that a node has and it lacks. It reads none of the table's: that takes
-// long after many units, and the test compares them in the end.
+// countBoth returns the number of rows of the table and of the node's rows that the table lacks. It reads no row of the table: that
+// takes long after many units, and the test compares them in the end.
 func countBoth(ctx context.Context, l *Lake, node string, db *profile.DB) (int64, error) {
 	t, err := l.load(ctx)
 	if err != nil {
@@ -215,7 +215,7 @@ func samplesOf(seal int64) int { return 2 + int(seal*13%29) }
 func rowsOf(seal int64) int64  { return 2 * int64(samplesOf(seal)) }
 
 // Invariant L1: processes race, and each is killed at random points: in writing, in a commit, in
-// expiry. Afterwards each unit is there once with all of its rows, also those that no process
+// expiry. Afterwards each unit is there once with all of its rows, also a unit that no process
 // saw committed.
 func TestKill(t *testing.T) {
 	l, config := openConfig(t)

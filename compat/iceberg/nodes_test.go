@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	nodesCount = flag.Int("nodes.count", 8, "TestNodes has so many nodes")
+	nodesCount = flag.Int("nodes.count", 8, "the number of nodes of TestNodes")
 	nodesSpan  = flag.Duration("nodes.span", 2*time.Second, "TestNodes commits a unit of each node within this time, and again")
 )
 

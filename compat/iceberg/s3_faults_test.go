@@ -15,12 +15,12 @@ import (
 	"testing"
 )
 
-var s3Faults = flag.Int("s3.faults", 0, "one of so many requests of processes that TestKill kills goes wrong in the S3; 0 for none")
+var s3Faults = flag.Int("s3.faults", 0, "of the requests of processes that TestKill kills, one in this number goes wrong in the S3; 0 for none")
 
 // A faultyS3 is an S3 of which requests go wrong: on the way there, after they were done, or amid the answer.
 type faultyS3 struct {
 	to     http.Handler
-	one    int // of so many requests
+	one    int // one request in this number goes wrong
 	mu     sync.Mutex
 	rng    *rand.Rand
 	faults [5]atomic.Int64 // of each kind

@@ -33,7 +33,7 @@ func openNode(dir string) (*columnstore.Store, *profile.DB, error) {
 	return store, db, err
 }
 
-// insertValue inserts a row with a value, so many minutes behind start.
+// insertValue inserts a row with a value, whose time is start plus `minute` minutes.
 func insertValue(db *profile.DB, minute, value int64) error {
 	p := &pprof.Profile{
 		TimeNanos: start + minute*int64(time.Minute), SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}},
@@ -242,7 +242,7 @@ func TestSealer_Grace(t *testing.T) {
 	if err := s.Check(t.Context()); !errors.Is(err, ErrNode) {
 		t.Errorf("another store: %v", err)
 	}
-	for range 3 { // nothing is sealed: its ids would rise up to those that the table has
+	for range 3 { // nothing is sealed: its ids would rise up to the table's
 		if _, err := s.Seal(t.Context(), now); !errors.Is(err, ErrNode) || !strings.Contains(err.Error(), "another node's, new, or an older copy") {
 			t.Errorf("another store: %v", err)
 		}

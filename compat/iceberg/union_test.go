@@ -19,7 +19,7 @@ import (
 	"github.com/granarydb/granary/server"
 )
 
-var unionQueries = flag.Int("union.queries", 60, "TestUnion and TestUnion_Engines ask so many questions")
+var unionQueries = flag.Int("union.queries", 60, "the number of questions of TestUnion and TestUnion_Engines")
 
 // live is a node whose store is closed and opened again behind one address.
 type live struct {
@@ -77,7 +77,7 @@ func union(l *Lake) (values []int64, err error) {
 }
 
 // Invariant L2: while a node takes rows, some of them late, seals, commits, drops and starts again, the rows of one state of the
-// table and those that the node has behind its seal are all rows, each once. The only other answer is 410.
+// table and the node's rows behind its seal are all rows, each once. The only other answer is 410.
 func TestUnion(t *testing.T) {
 	pause := 50 * time.Millisecond
 	if *s3Endpoint != "" {

@@ -101,7 +101,7 @@ func check(t *testing.T, text string) bool {
 // words are the keywords of PromQL, some in other cases, and words that resemble them.
 var words = append(parser.Keywords(), "AND", "Inf", "NaN", "nan", "ON", "fill", "Bool", "unknown", "sum_", "on1", "_", "x1", "le")
 
-// texts are one of each rule of the grammar. True are those that Prometheus takes.
+// texts are one of each rule of the grammar. The value is true if Prometheus takes the text.
 var texts = map[string]bool{
 	// Braces, commas, space and comments.
 	``: false, ` `: false, `{}`: true, "\t{\r\n}": true, `{`: false, `}`: false, `{{}}`: false, `{}{}`: false, `{} {`: false,

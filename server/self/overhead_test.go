@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	overheadRuns  = flag.Int("overhead.runs", 0, "measure the cost of profiling a busy program by so many groups of four runs")
+	overheadRuns  = flag.Int("overhead.runs", 0, "measure the cost of profiling a busy program by this number of groups of four runs")
 	overheadUnits = flag.Int("overhead.units", 2000, "the work of a run")
 )
 

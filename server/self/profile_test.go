@@ -177,7 +177,7 @@ func hang(all *sync.WaitGroup, end <-chan struct{}) {
 }
 
 // TestProfile_Finds runs a program with a leak, a lock, goroutines that hang and a loop: each is what the
-// profiles show most of, and the states say who ran and who waited.
+// profiles show most of, and the states say which goroutines ran and which waited.
 func TestProfile_Finds(t *testing.T) {
 	effort.Slow(t)
 	before := runtime.SetMutexProfileFraction(1)

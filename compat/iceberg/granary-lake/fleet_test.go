@@ -67,7 +67,7 @@ type fleetNode struct {
 // fleetKill is when a process is killed, and what is lost with it.
 type fleetKill struct {
 	starting float64       // above 0: amid its start, in parts of the time of one
-	answers  int           // above 0: after so many answers
+	answers  int           // above 0: after this number of answers
 	within   time.Duration // otherwise after this time
 	loses    bool          // the directory
 	hangs    bool          // it is stopped instead, and goes on once another one has taken over

@@ -19,7 +19,7 @@ import (
 )
 
 // besideFolder has the files beside those of the store, such as annotations: beside/EPOCH/NUMBER-SUM/NAME. Of objects of one name the
-// one with the greatest number counts, and before those that an epoch shares.
+// one with the greatest number counts. An object of the epoch itself counts before one that the epoch shares.
 const besideFolder = "beside/"
 
 // besideFile is what the object store has of a file.

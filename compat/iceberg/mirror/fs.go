@@ -73,7 +73,7 @@ type FS struct {
 	newest  uint64              // the last segment that was written
 	jobs    []job
 	added   uint64 // jobs so far
-	proven  uint64 // of them, those that were added before a segment that is there
+	proven  uint64 // of them, the jobs that were added before a segment that is there
 	figures Stats
 	waiting time.Time // since when a segment is on its way; zero if none is
 	err     error     // of the last attempt

@@ -19,7 +19,7 @@ type store struct {
 	mu      sync.Mutex
 	objects map[string][]byte
 	rng     *rand.Rand
-	one     int // of so many requests goes wrong; 0 for none
+	one     int // one request in this number goes wrong; 0 for none
 	left    int // requests until all fail, if it is above 0
 	away    bool
 	gone    func() // called when it goes away; it kills the processes that ask

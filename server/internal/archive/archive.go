@@ -111,7 +111,7 @@ func look(path string) (a Archive, err error) {
 	return a, err
 }
 
-// Suffixes of the names of files: of archives, and of those that are being written.
+// Suffixes of the names of files: of archives, and of files that are being written.
 const (
 	suffix    = ".zip"
 	newSuffix = ".new"

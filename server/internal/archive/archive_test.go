@@ -210,8 +210,8 @@ func bomb(t testing.TB, size int64) []byte {
 	return b.Bytes()
 }
 
-// TestFolder_Hostile sends archives that lead out of the folder, that unpack to too much, and that are none. Nothing is kept of those
-// that are refused, and nothing but what is inside is read of those that are taken.
+// TestFolder_Hostile sends archives that lead out of the folder, that unpack to too much, and that are none. Nothing is kept of
+// refused archives, and nothing but what is inside is read of accepted ones.
 func TestFolder_Hostile(t *testing.T) {
 	base := t.TempDir()
 	if err := os.WriteFile(filepath.Join(base, "secret"), []byte("outside"), 0o600); err != nil {
@@ -291,7 +291,7 @@ func TestFolder_Hostile(t *testing.T) {
 	}
 }
 
-// TestOpen leaves damaged files out, and removes those that were being written.
+// TestOpen leaves damaged files out, and removes files that were being written.
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	f := folder(t, dir, 1<<20)

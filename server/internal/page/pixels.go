@@ -39,7 +39,7 @@ type PixelsAnswer struct {
 	// Rows are the rows of the attributes that change most, or wait longest; with under each is followed by those below it,
 	// which All does not count.
 	Rows []PixelRow `json:"rows"`
-	// Wakes are, on demand, who woke the attributes of rows. WakesLeft is true if there are more.
+	// Wakes are, on demand, the wake-ups of the attributes of rows. WakesLeft is true if there are more.
 	Wakes     []Wake `json:"wakes,omitempty"`
 	WakesLeft bool   `json:"wakes_left,omitempty"`
 }

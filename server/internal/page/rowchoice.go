@@ -22,7 +22,7 @@ const (
 // nameChildren are the attributes below a goroutine or a thread that have its name.
 var nameChildren = []string{"function", "Exec_name"}
 
-// asides are the attributes below a goroutine or a thread that say who it is and who woke it. They are no rows of their own.
+// asides are the attributes below a goroutine or a thread that say which one it is and what woke it. They are no rows of their own.
 var asides = append([]string{"goid", "label", "woken by", "PPID", "Prio"}, nameChildren...)
 
 // rowChoice says which attributes are rows, and in which order.

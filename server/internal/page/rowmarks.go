@@ -29,7 +29,7 @@ type Wake struct {
 	ByRow int    `json:"by_row"` // its row, -1 without one
 }
 
-// wakes fills in who woke the attributes of rows: one wake of a row by another attribute in a pixel.
+// wakes fills in what woke the attributes of rows: one wake of a row by another attribute in a pixel.
 func (m *pixelMaker) wakes(ctx context.Context, made []activity) error {
 	m.out.Wakes = []Wake{}
 	v, reads, rowOf := m.pyramid.View(), uint64(0), map[history.Attribute]int{}

@@ -278,7 +278,7 @@ func (s *services) before(ctx context.Context, out *ServicesAnswer, ago string, 
 	return nil
 }
 
-// stepFor returns a step with which a range of any place has at most so many points: one that clocks have, if it is at
+// stepFor returns a step with which a range of any place has at most the given points: one that clocks have, if it is at
 // least a second.
 func stepFor(length, points int64) int64 {
 	least := (length + points - 2) / (points - 1)

@@ -80,7 +80,7 @@ type Pusher struct {
 	refused atomic.Pointer[refusal]
 
 	failures atomic.Uint64 // commits that were not durable when they were answered
-	durable  atomic.Uint64 // so many of them are by now
+	durable  atomic.Uint64 // the number of them that are by now
 }
 
 // refusal is a push that the store had no room for.

@@ -159,7 +159,7 @@ func (r *Rule) checkName() error {
 	}
 	for _, own := range []string{"granary_", "go_", "process_", "promhttp_"} {
 		if strings.HasPrefix(r.Name, own) {
-			return fmt.Errorf("name: those that begin with %s are the server's own", own)
+			return fmt.Errorf("name: names that begin with %s are the server's own", own)
 		}
 	}
 	return nil

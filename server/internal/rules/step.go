@@ -146,7 +146,7 @@ func (s *Set) due(counts map[int64]int64) (slots []int64) {
 	return slices.Compact(slots)
 }
 
-// readSlot reads the values of an interval: of all rules if it has grown, or else of those that could not read it.
+// readSlot reads the values of an interval: of all rules if it has grown, or else of the rules that failed to read it.
 func (s *Set) readSlot(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, slot int64, hasGrown bool, to int64) error {
 	isLast := slot >= to-s.interval
 	q := profile.Query{From: slot, To: slot + s.interval, MaxBytes: s.limits.QueryBytes}

@@ -43,8 +43,8 @@ type request struct{ body []byte }
 // ErrWrite reports samples that could not be sent. They are kept for the next Write, unless the receiver refused them.
 var ErrWrite = errors.New("remote write")
 
-// Write sends samples of a time, after those that could not be sent before. Receivers take the samples of a series in order, so one
-// failure ends it.
+// Write sends samples of a time, after the samples of earlier calls that could not be sent. Receivers take the samples of a series in
+// order, so one failure ends it.
 func (w *Writer) Write(ctx context.Context, samples []Sample, at time.Time) error {
 	if len(samples) > 0 {
 		r := &request{snappy.Encode(nil, encode(samples, at.UnixMilli()))}

@@ -5,7 +5,7 @@ import "context"
 // TenantHeader names the tenant of a request.
 const TenantHeader = "X-Scope-OrgID"
 
-// Caller is who asks.
+// Caller is the sender of a request.
 type Caller struct {
 	Tenant      string // empty outside of a request of package server
 	Read, Write bool   // what the request may do

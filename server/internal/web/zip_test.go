@@ -9,7 +9,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// full is a writer that takes so many bytes.
+// full is a writer that takes this number of bytes.
 type full int
 
 func (f *full) Write(b []byte) (int, error) {

@@ -65,7 +65,7 @@ export function OpenFiles({ first, close }: { first: File[]; close: () => void }
   );
 }
 
-// Opened names the files that the page is about, and those that are left out.
+// OpenedNote names the files that the page is about, and the files that are left out.
 export function OpenedNote({ store }: { store: StoreState | undefined }) {
   if (!isOpened) return null;
   const names = store?.files ?? [], refused = sessionStorage.getItem(refusedKey(location.pathname));

@@ -67,7 +67,7 @@ export const signed = (d: number, unit: string) => (d > 0 ? "+" : d < 0 ? "−" 
 // Characters that are not seen, or that turn the order of others: they are shown as their numbers.
 const unseen = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
-// text returns a name as it can be shown: at most so many characters, of a longer one its end.
+// text returns a name as it can be shown: at most `most` characters, of a longer one its end.
 export function text(name: string, most = 300): string {
   const cut = name.length > most ? "…" + name.slice(-most) : name;
   return cut.replace(unseen, (c) => "<U+" + c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0") + ">");

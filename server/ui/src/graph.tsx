@@ -1,4 +1,4 @@
-// A flame graph: the canvas, its pointer and keys, and the tree beside it for who does not see it.
+// A flame graph: the canvas, its pointer and keys, and the tree beside it for screen readers.
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { saveAs, type Group } from "./api";
@@ -92,7 +92,7 @@ export function Graph({ page, of, label, isUp = false, side = "", hasZoom = fals
   );
 }
 
-// zoomOf returns the frame of a hash; if it is gone, the nearest of those that led to it.
+// zoomOf returns the frame of a hash; if it is gone, its nearest caller that is still there.
 function zoomOf(tree: Tree, z: string, last: number[]): number {
   if (!z) return 0;
   const hash = parseInt(z, 16);

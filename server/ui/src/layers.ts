@@ -1,4 +1,4 @@
-// A directed graph in layers: each node below those that lead to it, as far as there is no circle.
+// A directed graph in layers: each node below the nodes that lead to it, as far as there is no circle.
 
 export interface Edge { from: number; to: number }
 

@@ -79,7 +79,7 @@ export function around(m: Mark, from: number, to: number): Partial<State> {
   return { v: "difference", bfrom: stamp(Math.floor(m.at - length)), bto: stamp(Math.floor(m.at)), from: stamp(Math.ceil(end)), to: stamp(Math.ceil(end + length)), bq: "", z: "" };
 }
 
-// MarksMenu has the texts of the marks for keys and for who does not see the chart. Each is the way to its difference.
+// MarksMenu has the texts of the marks for keys and for screen readers. Each is the way to its difference.
 export function MarksMenu({ page: { go }, marks, from, to }: { page: Page; marks: Mark[]; from: number; to: number }) {
   const [isOpen, open] = useState(false), place = useRef<HTMLDivElement>(null);
   useEffect(() => {

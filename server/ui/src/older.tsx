@@ -10,7 +10,7 @@ import { defaults, end, isDifference, parse, print, resolve, resolved, stamp } f
 
 type Span = Pick<Range, "from" | "to">;
 
-// here is the range of the profiles below this page's path, null for those that the server has.
+// here is the range of the profiles below this page's path, null for the server's present profiles.
 export const here: Span | null = (() => {
   const [, from, to] = /\/older\/([^/]+)--([^/]+)\/$/.exec(decodeURIComponent(location.pathname)) ?? [];
   return from && to ? { from: Date.parse(from), to: Date.parse(to) } : null;
@@ -33,7 +33,7 @@ const make = (e: MouseEvent) => sessionStorage.setItem(wish, (e.currentTarget as
 let isWished = sessionStorage.getItem(wish) === location.pathname; // of this page, until it has begun, or was not needed
 sessionStorage.removeItem(wish);
 
-// Older says which profiles are seen if they are older ones, and leads to those that are not here.
+// Older says which profiles are seen if they are older ones, and leads to the profiles that are not here.
 export function Older({ page: now, store }: { page: Page; store: StoreState | undefined }) {
   if (!here && !store?.older) return null;
   const range = resolved(now.state, { newest: now.range.newest || now.range.now, now: now.range.now });

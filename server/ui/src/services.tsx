@@ -12,7 +12,7 @@ import { Spark } from "./spark";
 import { Buttons, useTyped } from "./tools";
 import { end, narrowed, print, shifted, type State } from "./url";
 
-const pageRows = 50, chunkRows = 20; // rows of a page, and those that are asked for their functions at once
+const pageRows = 50, chunkRows = 20; // rows of a page, and rows whose functions are asked for at once
 
 // useFirstView chooses the view of a page that was opened without anything in its address, and reports whether there is one: the
 // services if the store or the nodes of a front have several, by the label that the server takes. What is cleared later leads

@@ -1,7 +1,6 @@
 // A small line over time, without an axis.
 
-// Spark draws values from 0 up to the greatest. It breaks where there is none, but joins those that are no farther apart than
-// three of four of them are.
+// Spark draws values from 0 up to the greatest. A gap breaks the line if it is wider than three of four gaps.
 export function Spark({ line }: { line: (number | null)[] }) {
   const at = [...line.keys()].filter((i) => line[i] != null), most = Math.max(...at.map((i) => line[i]!), 0) || 1;
   const apart = at.slice(1).map((i, k) => i - at[k]!), usual = apart.toSorted((a, b) => a - b)[Math.floor(0.75 * (apart.length - 1))] ?? 1;

@@ -1,4 +1,4 @@
-// How the rows of states are found, ordered and marked: names, samples, and arrows from who woke whom.
+// How the rows of states are found, ordered and marked: names, samples, and arrows from each row to the row that it woke.
 
 import type { Params } from "./request";
 import { text } from "./format";
@@ -7,7 +7,7 @@ import type { Pixels, Row } from "./states";
 import { xOf, type Colours, type Frame } from "./statespaint";
 import { Toggle, useTyped } from "./tools";
 
-const letters: [string, string, string][] = [["w", "longest waits", "the rows with the longest waits first"], ["l", "levels", "what is below each row: regions, slices"], ["a", "wake-ups", "who woke whom"], ["s", "samples", "where samples were taken"]];
+const letters: [string, string, string][] = [["w", "longest waits", "the rows with the longest waits first"], ["l", "levels", "what is below each row: regions, slices"], ["a", "wake-ups", "an arrow from each row to the row that it woke"], ["s", "samples", "where samples were taken"]];
 
 // hasLabel reports whether samples lead to rows by one label.
 const hasLabel = (p: string) => /^[^{}*]*\{[^{}]+\}[^{}*]*$/.test(p);
@@ -78,8 +78,7 @@ export function dots(ctx: CanvasRenderingContext2D, of: Pixels, f: Frame, all: C
   });
 }
 
-// arrows draws a line from the row that woke another one to that, or a short one, if it is in no row that is shown. Of those
-// that would touch it draws the first.
+// arrows draws a line from the waking row, or a short one if it is not shown, to the woken row. Of lines that would touch it draws the first.
 export function arrows(ctx: CanvasRenderingContext2D, of: Pixels, f: Frame, all: Colours) {
   if (!of.wakes?.length) return;
   const x = placeOf(of, f), middle = (row: number) => (row + 0.5) * f.rowHeight - f.top;

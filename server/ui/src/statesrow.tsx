@@ -40,7 +40,7 @@ export function StatesRow({ page, histories, paths }: { page: Page; histories: H
   );
 }
 
-// PathField is the path of attributes, with those that the history has.
+// PathField is the path of attributes, and offers the paths of the history.
 function PathField({ page: { state, go }, paths }: { page: Page; paths: string[] }) {
   return (
     <span class="field">
@@ -67,7 +67,7 @@ function Count({ page: { state }, of, set }: { page: Page; of: Pixels; set: (off
   return (
     <span class="muted">
       {of.offset > 0 && <button type="button" class="quiet" onClick={() => set(Math.max(0, of.offset - pageRows))}>‹ {pageRows} before</button>}
-      {of.offset > 0 || last < of.all ? `${of.offset + 1} to ${last} of ${of.all.toLocaleString("en")}` : many(of.all, noun(state.p))}{of.all > 1 && (state.ro.includes("w") ? ", the longest waits first" : ", those that change most first")}
+      {of.offset > 0 || last < of.all ? `${of.offset + 1} to ${last} of ${of.all.toLocaleString("en")}` : many(of.all, noun(state.p))}{of.all > 1 && (state.ro.includes("w") ? ", the longest waits first" : ", the most changes first")}
       {last < of.all && <button type="button" class="quiet" onClick={() => set(last)}>{Math.min(pageRows, of.all - last)} more ›</button>}
     </span>
   );
@@ -233,7 +233,7 @@ async function chooseSpan({ state, go, load }: Page, of: Pixels, p: Place) {
   }
 }
 
-// Beside is the table of the rows for who does not see them.
+// Beside is the table of the rows for screen readers.
 function Beside({ of }: { of: Pixels }) {
   const rows = useMemo(() => of.rows.map((row) => [row.attribute, row.intervals, most(of, row)] as const), [of]);
   return (

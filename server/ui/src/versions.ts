@@ -16,7 +16,7 @@ const mostVersions = 200;
 
 interface Series { labels?: { value: string }[]; points?: { timestamp: string }[] }
 
-// useVersions returns the versions of the selection in a range, those that came last at the end. It asks after the first answer.
+// useVersions returns the versions of the selection in a range, the latest at the end. It asks after the first answer.
 export function useVersions({ state, load, loadKey, range, ...page }: Page, from: number, to: number): Version[] {
   const key = state.t && range.newest ? JSON.stringify([loadKey, state.t, state.q, from, to]) : null;
   return useAnswer<Version[]>(key, async (signal) => {

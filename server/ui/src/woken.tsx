@@ -6,7 +6,7 @@ import type { Page } from "./page";
 import { group, nothing, type Pixels } from "./states";
 import { stamp } from "./url";
 
-// Woken says who woke the attribute after the wait that is chosen, and leads there. It says nothing of a state that is no wait.
+// Woken names the attribute that ended the chosen wait, and leads there. It says nothing of a state that is no wait.
 export function Woken({ page: { state, range, load, loadKey, go } }: { page: Page }) {
   const rows = (p: string, to: number) => ({ p, from: state.from, to: stamp(to), pixels: 1000, rows: 1, wakes: "1" });
   const ask = (p: string, signal: AbortSignal) => load.ask<Pixels>(`histories/${encodeURIComponent(state.h)}/pixels`, rows(p, range.to + 2), signal); // the wake is the end of the range

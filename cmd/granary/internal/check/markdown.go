@@ -7,7 +7,7 @@ import (
 )
 
 // Markdown prints a report as GitHub's Markdown, for a comment of a pull request: the first n functions of each type, or all if n is
-// 0. Those that are worse are open, and the others folded.
+// 0. The worse functions are open, and the others folded.
 func (r *Report) Markdown(p *cli.Printer, n int) {
 	p.Printf("### Profiles: %s\n", r.Conclusion())
 	for i := range r.Types {

@@ -89,7 +89,7 @@ func (m *Measured) shares() map[string][2]float64 {
 	return all
 }
 
-// rename gives functions other names. The costs of those that get one name are added up; a cost with callees is then at most
+// rename gives functions other names. The costs of functions that get the same name are added up; a cost with callees is then at most
 // the total of the run.
 func (r *Run) rename(to func(string) string) {
 	renamed := make(map[string]Cost, len(r.Functions))

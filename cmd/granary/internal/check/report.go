@@ -47,7 +47,7 @@ type TypeReport struct {
 	// Total is nil if costs are shares, whose total is 1.
 	Total    *Change `json:"total,omitempty"`
 	Compared int     `json:"compared"` // functions
-	// Functions has those that are worse, by what they cost more, then those that are better, then those that moved.
+	// Functions has the worse functions, by what they cost more, then the better ones, then the moved ones.
 	Functions []FunctionReport `json:"functions"`
 
 	all []used

@@ -10,8 +10,8 @@ import (
 // A quantity has a number of each run: m of the base and n of the new side. Under the hypothesis that the sides differ by chance alone,
 // the runs could have been labelled base and new in any other way. The test goes over the ways to choose n of the m+n runs as the
 // new ones, and takes from each the greatest t of Welch over all quantities. The p-value of a quantity is the share of the ways in which this
-// maximum is at least the quantity's own t (Westfall and Young's maxT). It holds the error rate over all quantities together, so many
-// functions need no further correction, and it needs no assumption about how values are distributed: costs are skewed, and zero in
+// maximum is at least the quantity's own t (Westfall and Young's maxT). It holds the error rate over all quantities together, so thousands
+// of functions need no further correction, and it needs no assumption about how values are distributed: costs are skewed, and zero in
 // some runs. Runs are relabelled as a whole, so functions that rise together, as a caller and its callee do, cost no power, which
 // Bonferroni's correction would take. Mann and Whitney's test with that correction finds nothing in six runs of a hundred functions:
 // its least p-value is 1 in 924, that of complete separation, times a hundred. Here it is 1 in 924 whatever the number of functions.
@@ -41,7 +41,7 @@ func ways(m, n int, most float64) float64 {
 	return math.Round(min(all, most))
 }
 
-// canTest reports whether a test of so many runs can have a p-value of at most alpha.
+// canTest reports whether a test of m and n runs can have a p-value of at most alpha.
 func canTest(m, n int, alpha float64) bool {
 	return m > 1 && n > 1 && 1/ways(m, n, math.Inf(1)) <= alpha
 }

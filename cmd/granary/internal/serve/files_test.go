@@ -24,7 +24,7 @@ func TestFiles(t *testing.T) {
 		return name
 	}
 	f := files{
-		read: write("read", "# those who ask\nall\n  one   team-a \n"), write: write("write", "two team-a\n\none team-a\n"),
+		read: write("read", "# readers\nall\n  one   team-a \n"), write: write("write", "two team-a\n\none team-a\n"),
 		tenants: write("tenants", "# with limits\nteam-a retention=30d disk=10GiB series=7\nteam-b\n*  disk=1MiB\n"),
 	}
 	s, err := f.load(columnstore.Budgets{}, server.Limits{})

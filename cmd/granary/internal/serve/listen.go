@@ -102,11 +102,11 @@ func (f *flags) reload(log *slog.Logger, handle *server.Server, secrets *secrets
 		err = f.setRules(handle, next)
 	}
 	if err != nil {
-		log.Error("reload failed: tokens, rules and certificates are those of before", "error", err)
+		log.Error("reload failed: tokens, rules and certificates are unchanged", "error", err)
 		return
 	}
 	if err := f.setTokens(handle, next); err != nil {
-		log.Error("reload failed: tokens and certificates are those of before", "error", err)
+		log.Error("reload failed: tokens and certificates are unchanged", "error", err)
 		return
 	}
 	secrets.cert.Store(next.cert.Load())

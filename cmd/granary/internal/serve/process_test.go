@@ -115,7 +115,7 @@ func (p *process) push(labels string, of *pprof.Profile) {
 	}
 }
 
-// cpu returns a profile of one type with so many stacks, each of so many functions from so many names.
+// cpu returns a profile of one type with the given number of stacks. Each has `depth` functions out of `names`.
 func cpu(stacks, depth, names int) *pprof.Profile {
 	p := &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, PeriodType: &pprof.ValueType{Type: "cpu", Unit: "nanoseconds"}, Period: 1, TimeNanos: time.Now().UnixNano()}
 	for i := range names {

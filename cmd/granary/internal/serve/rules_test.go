@@ -33,7 +33,7 @@ func TestRules_Check(t *testing.T) {
 	}
 }
 
-// TestServe_Rules reads rules again at SIGHUP. A file with a mistake leaves those of before.
+// TestServe_Rules reads rules again at SIGHUP. A file with a mistake leaves the rules unchanged.
 func TestServe_Rules(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "rules.yml")

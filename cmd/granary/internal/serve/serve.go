@@ -118,9 +118,9 @@ bound to it. Requests that name none are of the tenant anonymous. --tenants
 bounds each one, or takes no others.
 
 The server listens on loopback unless --listen says otherwise. Before it listens
-for others, give it tokens and a certificate: everyone who reaches it can read
-and push. SIGHUP reads these files again, and those of --tenants, --budgets and
---rules.
+for others, give it tokens and a certificate: any client that reaches it can
+read and push. SIGHUP reads these files again, and those of --tenants, --budgets
+and --rules.
 An interrupt or SIGTERM answers the requests in progress, closes the store and
 ends with 0.`,
 		Example: `  granary serve
@@ -367,7 +367,7 @@ func (f *flags) announce(log *slog.Logger, addr net.Addr, has ...any) {
 	if tcp, ok := addr.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
 		log.Warn("other machines can reach this address", "--listen", f.listen)
 		if f.files.read == "" || f.files.write == "" && !f.isFront() {
-			log.Warn("everyone who reaches this address can read or push: see --read-tokens, --write-tokens")
+			log.Warn("any client that reaches this address can read or push: see --read-tokens, --write-tokens")
 		}
 		if f.files.cert == "" {
 			log.Warn("profiles and tokens are sent in the clear: see --tls-cert, --tls-key")

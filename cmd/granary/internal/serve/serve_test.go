@@ -154,7 +154,7 @@ func TestServe_Listen(t *testing.T) {
 	}
 	run = start(t, "--in-memory", "--listen", "0.0.0.0:0")
 	run.find(`(other machines can reach this address)`)
-	run.find("(everyone who reaches this address can read or push)")
+	run.find("(any client that reaches this address can read or push)")
 	run.find("(sent in the clear)")
 	if code := run.end(); code != cli.ExitOK {
 		t.Errorf("exit code %d", code)

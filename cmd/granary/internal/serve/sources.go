@@ -11,7 +11,7 @@ import (
 
 // AddSources adds the flag for directories of source files.
 func AddSources(fs *pflag.FlagSet, to *[]server.SourceDir) {
-	fs.Var(&sourcesFlag{to}, "sources", "show the lines of source files whose names begin with PREFIX from DIR, in the page, or from a revision of a git repository: PREFIX=git:DIR@REVISION; {version} in DIR or REVISION is the profiles' label version; `PREFIX=DIR`, can be repeated. Everyone who can read profiles can read these lines, and no other file")
+	fs.Var(&sourcesFlag{to}, "sources", "show the lines of source files whose names begin with PREFIX from DIR, in the page, or from a revision of a git repository: PREFIX=git:DIR@REVISION; {version} in DIR or REVISION is the profiles' label version; `PREFIX=DIR`, can be repeated. Every client that can read profiles can read these lines, and no other file")
 }
 
 // gitPrefix begins a DIR that is a git repository with a revision. Without it an @ is a part of a name, as in Go's module cache.

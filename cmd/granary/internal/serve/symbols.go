@@ -112,7 +112,7 @@ The server keeps the files of a tenant up to its --max-symbols. The oldest go.`,
 	return cmd
 }
 
-// run sends files. It reports those that fail, and continues with the others.
+// run sends files. It reports a file that fails, and continues with the others.
 func (p *symbolPusher) run(cmd *cobra.Command, args []string) error {
 	failed := 0
 	for _, name := range args {

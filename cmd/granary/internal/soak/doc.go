@@ -1,7 +1,7 @@
 // Package soak has the command soak: a load on a server in a process of its own, for hours, with everything that
 // can happen to it, and a ledger of what it must have.
 //
-// Pushers send profiles by each protocol, and note in the ledger the values that were acknowledged, and those that may have
+// Pushers send profiles by each protocol, and note in the ledger the values that were acknowledged, and the values that may have
 // arrived. Others ask, ask what takes too long, send bombs, and do not read their answers. The server is killed, ended,
 // stopped and told of other budgets all the while, and opens its directory again each time.
 //

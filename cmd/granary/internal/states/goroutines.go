@@ -10,7 +10,7 @@ import (
 // functionName is the attribute below a goroutine that names it.
 const functionName = "function"
 
-// asides are the attributes below a goroutine that say who it is and who woke it, not what it does.
+// asides are the attributes below a goroutine that say which one it is and what woke it, not what it does.
 var asides = []string{functionName, "goid", "label", "woken by"}
 
 // functionOf returns a function for render.TimeOptions.Label: the first function of a goroutine from an instant on.

@@ -44,7 +44,7 @@ memory, both here and there. Several files must be CSV. FILE is one of:
 
   a set, CSV, a synthetic history, another history file
   a Go execution trace, with what its goroutines, processors and collector did,
-  its tasks, regions, logs and metrics, and who woke whom
+  its tasks, regions, logs and metrics, and which goroutine woke which
   a trace of Chrome in JSON, as Chromium, Node and PyTorch write it, or of
   Perfetto in protobuf, with the slices of its threads
   spans of OpenTelemetry (OTLP) in JSON or protobuf, with those of each service

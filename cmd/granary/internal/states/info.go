@@ -23,10 +23,10 @@ path is an attribute: CPUs/0 and CPUs/1 are three, and CPUs has one interval, of
 null. The size is that in memory, with the intervals, all indexes and the names
 of attributes.
 
-Of a history file the size is that of the file. info shows its blocks, who wrote
-it, and the bytes at its end that a writer that was stopped, or is at work, did
-not sync. It reads all blocks to count the intervals, a few at a time; of a file
-that keeps a part (import --partial) it reads all rows of the CSV.
+Of a history file the size is that of the file. info shows its blocks, its
+writer, and the bytes at its end that a writer that was stopped, or is at work,
+did not sync. It reads all blocks to count the intervals, a few at a time; of a
+file that keeps a part (import --partial) it reads all rows of the CSV.
 
 ` + askedHelp,
 		Example: `  granary history info run

@@ -26,7 +26,7 @@ func importJoined(cmd *cobra.Command, output string, names []string) error {
 	lines := []string{joinedMagic}
 	for _, name := range names {
 		if !isHistoryFile(name) {
-			return cli.Usage(fmt.Errorf("%s is no history file: --join names those that import -o RUN.history writes", name))
+			return cli.Usage(fmt.Errorf("%s is no history file: --join names files that import -o RUN.history writes", name))
 		}
 		path, err := keptName(name, output)
 		if err != nil {

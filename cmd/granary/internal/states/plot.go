@@ -57,7 +57,7 @@ states is divided as its time is between them, and its text is that of the state
 in its middle; --from and --to show a part in detail. --from and other commands
 accept the times on the axis.
 
-Of more than --rows attributes those that change least are left out. With --fold
+Of more than --rows attributes the least changing are left out. With --fold
 they are drawn together: a row has several, and shows the share of their time
 that each state has. That is a picture of any number of attributes.
 

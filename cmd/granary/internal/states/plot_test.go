@@ -154,7 +154,7 @@ func TestPlotOfNothing(t *testing.T) {
 	}
 }
 
-// TestPlot_Waits draws the goroutines that wait longest first, each followed by what is below it, and those that are found.
+// TestPlot_Waits draws the goroutines that wait longest first, each followed by what is below it, and the goroutines that --find finds.
 func TestPlot_Waits(t *testing.T) {
 	const file = "../../../../trace/golang/testdata/small.trace"
 	labels := func(picture string) (names []string) {
