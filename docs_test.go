@@ -2,11 +2,14 @@ package granary
 
 import (
 	"encoding/json"
+	"go/scanner"
+	"go/token"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -156,5 +159,58 @@ func TestShellLinesHaveTheirInputs(t *testing.T) {
 	}
 	if inputs < 8 {
 		t.Errorf("%d inputs: this test must be blind", inputs)
+	}
+}
+
+// commentLines returns the lines of a Go file, without what is no comment: a line of code is empty.
+func commentLines(text string) []string {
+	lines := make([]string, strings.Count(text, "\n")+1)
+	var s scanner.Scanner
+	file := token.NewFileSet().AddFile("", -1, len(text))
+	s.Init(file, []byte(text), nil, scanner.ScanComments)
+	for {
+		switch pos, tok, comment := s.Scan(); tok {
+		case token.EOF:
+			return lines
+		case token.COMMENT:
+			first := file.PositionFor(pos, false).Line - 1 // a //line comment does not count
+			for i, line := range strings.Split(comment, "\n") {
+				lines[first+i] += line + " "
+			}
+		}
+	}
+}
+
+// TestProseNamesItsNouns: a comment or a page says the noun or the parameter's name, and no pronoun for either.
+// Decisions and the changelog are history.
+func TestProseNamesItsNouns(t *testing.T) {
+	vague := regexp.MustCompile(`(?i)\b(those that|those who|so many|of before)\b`)
+	apart := []string{"testdata", "vendor", "dist", "node_modules", "decisions", ".git"}
+	pages, comments := 0, 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && slices.Contains(apart, d.Name()) {
+			return fs.SkipDir
+		}
+		if err != nil || d.IsDir() || d.Name() == "CHANGELOG.md" {
+			return err
+		}
+		var lines []string
+		switch filepath.Ext(path) {
+		case ".go":
+			lines = commentLines(readFile(t, path))
+			comments++
+		case ".md":
+			lines = strings.Split(readFile(t, path), "\n")
+			pages++
+		}
+		for i, line := range lines {
+			if words := vague.FindString(line); words != "" {
+				t.Errorf("%s:%d says %q: name the noun, or the parameter", path, i+1, words)
+			}
+		}
+		return nil
+	})
+	if err != nil || pages < 20 || comments < 500 {
+		t.Errorf("%d pages and comments of %d files: this test must be blind: %v", pages, comments, err)
 	}
 }

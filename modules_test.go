@@ -54,7 +54,7 @@ func TestModulesAreFew(t *testing.T) {
 }
 
 // TestModulesInstall holds the modules that people install to what the go command can install: no replace, and
-// of each other one version that can be tagged. A module is tagged behind those that it requires.
+// of each other one version that can be tagged. A module is tagged behind the modules that it requires.
 func TestModulesInstall(t *testing.T) {
 	version := ""
 	var before []string

@@ -127,8 +127,8 @@ func typesOf(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// nounsOf returns the exported nouns that a specification declares, without those that stand for
-// the same name of another package.
+// nounsOf returns the exported nouns that a specification declares. A noun that stands for
+// the same name of another package is left out.
 func nounsOf(spec ast.Spec) (nouns []string) {
 	add := func(name *ast.Ident, value ast.Expr) {
 		s, ok := value.(*ast.SelectorExpr)

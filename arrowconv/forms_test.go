@@ -112,7 +112,7 @@ func sameRowOf(a, b any) bool {
 	return fmt.Sprint(a) == fmt.Sprint(b) && (a == nil) == (b == nil)
 }
 
-// equal compares rows: it is quicker than diff, which is for those that differ.
+// equal compares rows. It is quicker than diff, which is for rows that differ.
 func equal(t *testing.T, want, got []any) {
 	t.Helper()
 	if !reflect.DeepEqual(want, got) {

@@ -23,7 +23,7 @@ import (
 const maxSteps = 30
 
 // FuzzRecord builds a record as the input directs: of any types in any form, sliced, and then damaged.
-// Batch must accept the records that slowValid accepts. Each accepted record's rows must be those that
+// Batch must accept the records that slowValid accepts. Each accepted record must have the rows that
 // slowRows reads.
 func FuzzRecord(f *testing.F) {
 	for typ := range byte(7) {

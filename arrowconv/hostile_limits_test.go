@@ -14,8 +14,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// labelRuns makes a record of a few bytes: columns of labels with so many
-// rows, in runs of the given values, the first of them one row long.
+// labelRuns makes a record of a few bytes: columns of labels, each with `rows`
+// rows in runs of the given values, the first of them one row long.
 func labelRuns(t testing.TB, columns, rows int, values string) arrow.Record {
 	v := arrayOf(t, memory.NewGoAllocator(), arrow.BinaryTypes.String, values)
 	ends := "["

@@ -149,7 +149,7 @@ func TestDeleteRows_Granules(t *testing.T) {
 	}
 }
 
-// TestDeleteRows_Again deletes from a bucket in memory with files of before, time after time.
+// TestDeleteRows_Again deletes from a bucket in memory that still has earlier files, time after time.
 func TestDeleteRows_Again(t *testing.T) {
 	opts := inDir(crashfs.New(crashfs.Options{}))
 	store, table := open(t, opts, samples(10))

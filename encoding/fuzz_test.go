@@ -38,7 +38,7 @@ func wordsOfBytes(data []byte) []uint64 {
 			case 3: // a pace that changes
 				step += arg
 				last += step
-			case 4: // up to so many bits
+			case 4: // up to 64 bits
 				last = r.Uint64() >> (arg % 65)
 			case 5: // nulls
 				last = 0

@@ -19,8 +19,8 @@ import (
 // the store: by stack, then by time.
 type profileRows struct{ cpu, sizes, codes, ordinals, times []uint64 }
 
-// rowsOfProfiles makes n rows with so many to a stack on average. There are three times
-// as many profiles: rare stacks are in a few of them, frequent ones in nearly all. CPU
+// rowsOfProfiles makes n rows, on average rowsPerStack to a stack. There are
+// 3*rowsPerStack profiles: rare stacks are in a few of them, frequent ones in nearly all. CPU
 // times are multiples of 10 ms, sizes of 16 bytes, and how many is exponential, about a
 // mean that each stack has. Profiles come every 10 s, late by up to 5 ms.
 func rowsOfProfiles(n, rowsPerStack int) (p profileRows) {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// checkPick picks rows, one of so many, and compares with the words.
+// checkPick picks one row in `each` at random, and compares with the words.
 func checkPick(t fataler, got *Words, words []uint64, each int, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 4))

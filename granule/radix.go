@@ -159,7 +159,7 @@ func (f *frame) unsortedKeys(list *frameColumn, mem *slab) (from int, words []ui
 	if list != nil {
 		width := bits.Len64(slices.Max(list.words))
 		if bits.Len64(slices.Max(words))+width > 32 {
-			// A batch never has so many series or lists. Compare everything.
+			// No batch has enough series or lists to come here. Compare everything.
 			list, width, from = nil, 0, 0
 		}
 		for i := range words {

@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/internal/ihs"
 )
 
-// journalsOf returns the journals of a history of a set, with so many intervals a commit.
+// journalsOf returns the journals of a history of a set, with `batch` intervals a commit.
 func journalsOf(tb testing.TB, s *ihs.Set, batch int) (journals [][]byte) {
 	h, err := New(Options{Start: s.Header.Start, Journal: true})
 	if err != nil {

@@ -80,7 +80,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// fewOfMany returns a history of so many attributes, most of them in lanes of their own shape.
+// fewOfMany returns a history of n attributes, most of them in lanes of their own shape.
 func fewOfMany(t testing.TB, n int) *history.View {
 	h, w := begun(t)
 	for i := range n {

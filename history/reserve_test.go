@@ -96,7 +96,7 @@ func TestRefusedMemory(t *testing.T) {
 }
 
 // TestReserve_FirstChanges makes the first changes of 15,000 attributes in one transaction. The
-// bytes that they reserve bound those that they take, and are at most 2.5 times as many.
+// reserved bytes are no fewer than the bytes that are taken, and at most 2.5 times as many.
 func TestReserve_FirstChanges(t *testing.T) {
 	const n = 15_000
 	for name, path := range map[string]func(i int) []string{
@@ -226,7 +226,7 @@ func refuseAfter(t *testing.T, prepare func(*pair), op func(*history.Draft) erro
 }
 
 // TestReserve_LongTexts writes names and values that are longer than half a block of texts, so
-// that each takes a block. The reserved bytes bound those that are taken.
+// that each takes a block. The reserved bytes are no fewer than the bytes that are taken.
 func TestReserve_LongTexts(t *testing.T) {
 	long := func(i int) string { return strconv.Itoa(i) + strings.Repeat("x", 33_000) }
 	for name, write := range map[string]func(w *history.Draft, i int) error{

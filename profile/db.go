@@ -29,7 +29,7 @@ type Options struct {
 	Without []string
 	// Names, if not nil, returns the frames at an address, innermost first: Function, as the compiler named it, File and Line.
 	// It is asked for locations of profiles that have an address alone. A profile that is inserted is stored with the
-	// frames, and those that were stored without get them in answers. Scans and exports of rows have addresses still. It
+	// frames, and a profile stored without gets them in answers. Scans and exports of rows have addresses still. It
 	// is safe for concurrent use, and each call delays an insert or an answer.
 	Names func(Address) []Frame
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// cpuProfile returns a profile like those that google/pprof parses from a scraped file.
+// cpuProfile returns a profile as google/pprof parses it from a scraped file.
 func cpuProfile(at time.Time, busy int64) *pprof.Profile {
 	work := &pprof.Function{ID: 1, Name: "main.work", Filename: "main.go"}
 	mainFunction := &pprof.Function{ID: 2, Name: "main.main", Filename: "main.go"}

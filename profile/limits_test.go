@@ -74,7 +74,7 @@ func decoderLimits() []limitCase {
 			}
 			return m.bytes(fieldLocation, message{}.number(1, 2).string()+strings.Repeat(line, n%(1<<10)))
 		}},
-		{"types", 1 << 20, -1, func(n int) message { // so many have equal names
+		{"types", 1 << 20, -1, func(n int) message { // n types have equal names
 			return message{}.bytes(fieldString, "").times(n, fieldSampleType, "")
 		}},
 	}

@@ -180,7 +180,7 @@ func (c *queryCheck) equal(what string, want, got any, err error) {
 	}
 }
 
-// sumsOf returns the sum of each stack without those that are 0.
+// sumsOf returns the sum of each stack, without sums of 0.
 func sumsOf(facts []fact) map[string]int64 {
 	sums := map[string]int64{}
 	for i := range facts {

@@ -35,7 +35,7 @@ type FunctionCost struct {
 // sides. The slice belongs to the caller. Values are not scaled: if one answer covers a longer time, its
 // sums are greater (Normalize, Scale). DiffTop costs as much as Top of both answers. A flame graph of both
 // sides is drawn from after's graph with before's as its base (package render). Percentages of go tool
-// pprof -diff_base are shares of the Magnitude of before, or of after if that is 0.
+// pprof -diff_base divide by before's Magnitude, or by after's if that is 0.
 //
 // The error is ErrMixed if the sample types or units differ, or if two answers with stacks differ in
 // Query.Hide or Show.

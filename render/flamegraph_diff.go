@@ -108,7 +108,7 @@ func (c nodeChange) text() string {
 }
 
 // changeColor returns a node's fill in a difference: orange-red for more, blue-green for less, stronger for a
-// greater change, and light grey for no change. People who cannot distinguish red from green can distinguish
+// greater change, and light grey for no change. People with red-green blindness can distinguish
 // these hues, and dark text is legible on all of them.
 func changeColor(share float64) string {
 	const more, less = 42, 212             // hues

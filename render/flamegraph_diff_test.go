@@ -102,7 +102,7 @@ func TestFlameGraphWidth(t *testing.T) {
 	}
 }
 
-// More and less stay apart for people who do not see red, green or blue, and dark text is
+// More and less stay apart for people that do not see red, green or blue, and dark text is
 // legible on both. The matrices are those of Machado, Oliveira and Fernandes for linear RGB.
 func TestChangeColors(t *testing.T) {
 	kinds := map[string][9]float64{

@@ -265,7 +265,7 @@ func (g *timeGraph) summary(intervals string) string {
 	}
 	shown := plural(len(g.rows), "attribute")
 	if len(g.rows) < g.asked {
-		shown = fmt.Sprintf("%s of %s: those that change most here", thousands(len(g.rows)), plural(g.asked, "attribute"))
+		shown = fmt.Sprintf("%s of %s, with the most changes here", thousands(len(g.rows)), plural(g.asked, "attribute"))
 	}
 	return shown + " · " + when + " · " + intervals
 }

@@ -24,7 +24,7 @@ func newTimeGraph(v *history.View, attributes []history.Attribute, from, to int6
 	return g, g.layOut(attributes)
 }
 
-// besideLabels sets the width of the labels, for a longest label of so many characters. It returns the width
+// besideLabels sets the width of the labels, for a longest label of `longest` characters. It returns the width
 // that is left for the columns.
 func (g *timeGraph) besideLabels(longest int) (width int) {
 	g.labels = min(max(int(float64(longest)*timeChar)+timePad, timeLabels), g.opts.Width*3/10)

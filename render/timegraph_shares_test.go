@@ -71,7 +71,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestFolderOfManyStates: states beyond those that are kept are in the rest, in each part and in the sum of parts.
+// TestFolderOfManyStates: states that are not kept are in the rest, in each part and in the sum of parts.
 func TestFolderOfManyStates(t *testing.T) {
 	v := mixedView(t)
 	all := attributesOf(v)

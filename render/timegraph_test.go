@@ -77,7 +77,7 @@ func TestTimeGraphShowsPixels(t *testing.T) {
 	}
 }
 
-// middle returns the instant in the middle of column c of so many.
+// middle returns the instant in the middle of column c of `columns`.
 func middle(from, to int64, columns, c int) int64 {
 	n := new(big.Int).Sub(big.NewInt(to), big.NewInt(from))
 	n.Add(n, big.NewInt(1)).Mul(n, big.NewInt(int64(2*c+1))).Div(n, big.NewInt(int64(2*columns)))
@@ -189,7 +189,7 @@ func TestTimeGraphNumbers(t *testing.T) {
 	}
 }
 
-// The rows that are drawn are those that change most, in the order that was asked for.
+// The rows with the most changes are drawn, in the order that was asked for.
 func TestTimeGraphChoosesRows(t *testing.T) {
 	v := build(t, 100_000, func(w *history.Writer) error {
 		for i := range 30 {
@@ -213,7 +213,7 @@ func TestTimeGraphChoosesRows(t *testing.T) {
 	if diff := cmp.Diff([]string{"n8", "n9", "n19", "n29"}, labels); diff != "" {
 		t.Errorf("rows: -want +got\n%s", diff)
 	}
-	if !strings.HasPrefix(f.Texts[1], "4 of 30 attributes: those that change most here") || !strings.HasPrefix(f.Texts[len(f.Texts)-1], "26 attributes") {
+	if !strings.HasPrefix(f.Texts[1], "4 of 30 attributes, with the most changes here") || !strings.HasPrefix(f.Texts[len(f.Texts)-1], "26 attributes") {
 		t.Errorf("the picture says %q", f.Texts)
 	}
 	twice := []history.Attribute{3, 9, 3}

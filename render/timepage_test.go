@@ -355,7 +355,7 @@ func TestTimePageAsTimeGraph(t *testing.T) {
 	}
 	legend := picture.legend()
 	keys := regexp.MustCompile(`data-color="([^"]*)"></span>([^<]*) <span`).FindAllStringSubmatch(f.text, -1)
-	if len(keys) != len(legend) || !strings.Contains(f.text, "4 of 9 attributes: those that change most here") || !strings.Contains(f.text, "<title>mixed</title>") {
+	if len(keys) != len(legend) || !strings.Contains(f.text, "4 of 9 attributes, with the most changes here") || !strings.Contains(f.text, "<title>mixed</title>") {
 		t.Errorf("%d keys, want %d", len(keys), len(legend))
 	}
 	strong := 0

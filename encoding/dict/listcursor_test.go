@@ -42,7 +42,7 @@ func orders(rng *rand.Rand, n int) map[string][]uint32 {
 }
 
 // TestListCursor reads lists of one dictionary and of several in all orders, as List and
-// UUIDs do, and those that came since too.
+// UUIDs do, and lists that came since too.
 func TestListCursor(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -11,7 +11,7 @@ import (
 	"github.com/granarydb/granary/internal/effort"
 )
 
-// Lists are found beside a writer that adds elements and lists: those that were there before
+// Lists are found beside a writer that adds elements and lists. Lists that were there before
 // are right, however many elements have come since.
 func TestListsWith_BesideWriter(t *testing.T) {
 	d := NewLists(1)

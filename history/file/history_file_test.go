@@ -306,7 +306,7 @@ func TestThreads(t *testing.T) {
 }
 
 // TestHeap writes and reads a file with a cache of four blocks: the heap does not grow with the file, and
-// states are those that were written.
+// states are read as written.
 func TestHeap(t *testing.T) {
 	effort.Long(t)
 	if effort.Race {
@@ -490,7 +490,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// hostile makes up to so many changes to a file in each round, and expects some errors of tiles. Many are in
+// hostile makes up to `changes` changes to a file in each round, and expects some errors of tiles. Many are in
 // blocks alone.
 func hostile(t *testing.T, whole []byte, want *history.View, rounds, changes int, errs ...string) {
 	t.Helper()

@@ -5,7 +5,7 @@ import "github.com/granarydb/granary/history"
 // MostPixels is the greatest number of pixels of a question.
 const MostPixels = mostPixels
 
-// SetShare has nodes for each so many bytes of a history for one of nodes, until the returned function is called.
+// SetShare allows one byte of nodes for each n bytes of tiles, until the returned function is called.
 func SetShare(n int) (restore func()) {
 	before := share
 	share = n
@@ -28,7 +28,7 @@ func Nodes(p *Pyramid) (nodes, levels int) {
 	return nodes, levels
 }
 
-// SetGather has attributes of a lane gathered if it has more than a number of tiles in a range, so many intervals at once,
+// SetGather has attributes of a lane gathered if it has more than `tiles` tiles in a range, `intervals` intervals at once,
 // until the returned function is called.
 func SetGather(tiles, intervals int) (restore func()) {
 	a, b := keptOpen, mostGathered

@@ -31,7 +31,7 @@ type made struct {
 	n       int   // attributes
 	drops   bool
 	commits int
-	added   map[history.Attribute]int64 // where the next interval of those that Add feeds begins
+	added   map[history.Attribute]int64 // where the next interval begins, of attributes that Add feeds
 	changed map[history.Attribute]bool
 }
 

@@ -8,12 +8,12 @@ import (
 )
 
 // Cache keeps values by key. A value that has no room is read anew each time, as memory of the caller. A
-// value that leaves the cache stays good for those who have it. It is safe for concurrent use.
+// value that leaves the cache stays good for callers that have it. It is safe for concurrent use.
 //
-// New values are in one list, and those that were asked for again in another, which goes last. So a
+// New values are in one list, and values that were asked for again in another, which goes last. So a
 // query that reads everything once leaves the values that others use.
 type Cache[K comparable] struct {
-	room  func(bytes int64) bool // whether there is room for so many bytes more
+	room  func(bytes int64) bool // reports whether there is room for `bytes` more bytes
 	bytes atomic.Int64
 
 	mu      sync.Mutex
@@ -40,8 +40,8 @@ type load struct {
 	err   error
 }
 
-// New returns an empty cache. It asks room whether there is room for so many bytes more, with its lock
-// held.
+// New returns an empty cache. room reports whether there is room for `bytes` more bytes. It is called with
+// the cache's lock held.
 func New[K comparable](room func(bytes int64) bool) *Cache[K] {
 	return &Cache[K]{room: room, entries: map[K]*list.Element{}, loads: map[K]*load{}}
 }
@@ -117,7 +117,7 @@ func (c *Cache[K]) drop(e *list.Element) {
 	c.bytes.Add(-v.bytes)
 }
 
-// Shrink removes values until so many bytes are gone, and reports whether there were some.
+// Shrink removes values until at least `bytes` bytes are gone, and reports whether there were some.
 func (c *Cache[K]) Shrink(bytes int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,7 +13,7 @@ type value int
 
 func (v value) Size() int { return int(v) }
 
-// within returns a cache of at most so many bytes.
+// within returns a cache of at most `most` bytes.
 func within(most int64) *Cache[string] {
 	var c *Cache[string]
 	c = New[string](func(bytes int64) bool { return c.Bytes()+bytes <= most })
@@ -33,7 +33,7 @@ func ask(t *testing.T, c *Cache[string], key string, bytes int) (read bool) {
 	return read
 }
 
-// Values that are asked for once do not displace those that were asked for again.
+// Values that are asked for once do not displace values that were asked for again.
 func TestCache_OneScan(t *testing.T) {
 	c := within(100)
 	for range 2 {

@@ -90,7 +90,7 @@ func TestTrimmed(t *testing.T) {
 		t.Errorf("trimmed: %+v", got)
 	}
 	if before := m.Tables[0]; len(before.Buckets) != 3 || before.Buckets[0].Start != 0 || len(before.Generations) != 2 || before.State.Floor != 0 {
-		t.Errorf("the manifest of before: %+v", before)
+		t.Errorf("the manifest that was trimmed: %+v", before)
 	}
 	if again := cold.Trimmed(got, root, first); again != nil {
 		t.Errorf("again: %+v", again)

@@ -113,7 +113,7 @@ func (i *Image) EveryByte(t *testing.T, most int) {
 	}
 }
 
-// share returns how many of so many changes are made.
+// share returns how many of the changes are made.
 func share(changes int) int {
 	if effort.Race {
 		return changes / 64

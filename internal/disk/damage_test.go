@@ -14,11 +14,11 @@ import (
 )
 
 var (
-	cuts  = flag.Int("damage.cuts", 300, "TestLog_CutAtEveryByte: one byte in so many")
-	flips = flag.Int("damage.flips", 150, "TestLog_FlipEveryBit: one bit in so many")
+	cuts  = flag.Int("damage.cuts", 300, "TestLog_CutAtEveryByte: one byte in `n`")
+	flips = flag.Int("damage.flips", 150, "TestLog_FlipEveryBit: one bit in `n`")
 )
 
-// randomEntries returns entries of so many bytes in the log together.
+// randomEntries returns entries that take `bytes` bytes in the log together.
 func randomEntries(bytes, most int) (entries []disk.Entry) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for bytes > 0 {

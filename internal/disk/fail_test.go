@@ -14,7 +14,7 @@ import (
 )
 
 // workload opens a log, appends over several segments, closes it, and does so again. It returns the
-// number of entries that are durable for certain, and of those that were appended.
+// number of entries that are durable for certain, and the number that were appended.
 func workload(fs disk.FS, policy disk.SyncPolicy) (durable, appended int) {
 	now := time.Unix(0, 0)
 	for range 2 {

@@ -44,7 +44,7 @@ func TestSyncEach_Gathers(t *testing.T) {
 	}
 }
 
-// appendInTurn has writers that each append so many entries and wait for each.
+// appendInTurn has `writers` writers that each append `rounds` entries and wait for each.
 func appendInTurn(t *testing.T, l *disk.Log, writers, rounds int) {
 	t.Helper()
 	var all sync.WaitGroup

@@ -51,7 +51,7 @@ func (f clockedFile) Sync() error {
 	return f.File.Sync()
 }
 
-// TestLog_Stats measures the calls of a disk of known slowness, and those who wait for it.
+// TestLog_Stats measures the calls of a disk of known slowness, and the calls that wait for it.
 func TestLog_Stats(t *testing.T) {
 	slow := &clockedFS{FS: crashfs.New(crashfs.Options{}), at: time.Unix(1, 0)}
 	_, l := open(t, slow, 0, disk.Options{Sync: disk.SyncEach, Manual: true, SegmentBytes: 64 << 10, Now: slow.now})
@@ -105,7 +105,7 @@ func TestLog_Stats(t *testing.T) {
 	}
 }
 
-// TestLog_StatsGaveUp counts those who stop waiting, under the race detector beside others who ask.
+// TestLog_StatsGaveUp counts callers that stop waiting, under the race detector beside calls of Stats.
 func TestLog_StatsGaveUp(t *testing.T) {
 	slow := &clockedFS{FS: crashfs.New(crashfs.Options{}), at: time.Unix(1, 0)}
 	_, l := open(t, slow, 0, disk.Options{Sync: disk.SyncNever, QueueBytes: 1000, Now: slow.now})

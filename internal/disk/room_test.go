@@ -102,8 +102,8 @@ func TestLog_SyncNever(t *testing.T) {
 	})
 }
 
-// TestLog_DiskStandsStill has a disk that fails for three seconds (D7): room is refused, those who
-// wait for a sync are told, and what is queued is durable when the disk works again.
+// TestLog_DiskStandsStill has a disk that fails for three seconds (D7): room is refused, callers
+// that wait for a sync are told, and what is queued is durable when the disk works again.
 func TestLog_DiskStandsStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs := crashfs.New(crashfs.Options{})
@@ -250,7 +250,7 @@ func TestReserve_LargeEntry(t *testing.T) {
 	}
 }
 
-// TestLog_Close ends those who wait for room, and refuses all others.
+// TestLog_Close ends calls that wait for room, and refuses all others.
 func TestLog_Close(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs := crashfs.New(crashfs.Options{})

@@ -63,8 +63,8 @@ type history struct {
 
 	list    []disk.Entry // all entries; Begin is the index plus 1
 	times   []time.Time  // of their room
-	durable int          // so many of the list are on the disk for certain
-	written int          // and so many survive the death of the process
+	durable int          // how many of the list are on the disk for certain
+	written int          // how many survive the death of the process
 	from    uint64       // the first segment that is read
 	removed uint64       // the greatest commit id of the segments before
 	faults  []*crashfs.Fault
@@ -356,7 +356,7 @@ func (h *history) backup() {
 }
 
 // check checks that entries are those of the list, from the oldest that is needed to all that are
-// durable. It returns the number of those that the list has up to their end.
+// durable. It returns how many entries the list has up to their end.
 func (h *history) check(got []disk.Entry) int {
 	oldest := slices.IndexFunc(h.list, func(e disk.Entry) bool { return e.Commit > h.removed })
 	if oldest < 0 {

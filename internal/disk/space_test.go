@@ -8,8 +8,8 @@ import (
 	"github.com/granarydb/granary/internal/disk"
 )
 
-// A Space counts files that are there, written, reserved, cut and removed, and no others. It is full beyond so many
-// 32nds of its bound.
+// A Space counts files that are there, written, reserved, cut and removed, and no others. It is full beyond a share of
+// its bound, in 32nds.
 func TestSpace(t *testing.T) {
 	dir := crashfs.New(crashfs.Options{})
 	there, other, name := disk.FileName("rows", 1), "notes.txt", disk.FileName("rows", 2)

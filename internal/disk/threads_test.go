@@ -93,7 +93,7 @@ func (r *running) write(n, size int) {
 	}
 }
 
-// await waits until so many entries are durable.
+// await waits until n entries are durable.
 func (r *running) await(n uint64) {
 	for r.durable.Load() < n && !r.t.Failed() {
 		time.Sleep(100 * time.Microsecond)

@@ -38,7 +38,7 @@ func TestDisorder(t *testing.T) {
 		{"value goes back twice behind a cut", []Row{
 			{"time": int64(1), "kind": "c"}, {"time": int64(7), "kind": "b"}, {"time": int64(7), "kind": "a"},
 		}, false, []int64{0, 5}},
-		{"row of before its bucket", []Row{
+		{"row of an earlier bucket", []Row{
 			{"time": int64(1), "kind": "b"}, {"time": int64(7), "kind": "a"}, {"time": int64(2), "kind": "c"},
 		}, false, []int64{0, 5}},
 		{"cut of another range", []Row{{"time": int64(1), "kind": "b"}, {"time": int64(99), "kind": "a"}}, false, []int64{0, 100}},

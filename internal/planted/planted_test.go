@@ -108,7 +108,7 @@ func TestForms(t *testing.T) {
 }
 `
 
-// TestRun_Together plants bugs in functions of many forms: those that change bodies alone are in one
+// TestRun_Together plants bugs in functions of many forms. Bugs that change bodies alone are in one
 // binary, in which each is found, also two in one function.
 func TestRun_Together(t *testing.T) {
 	effort.Slow(t)

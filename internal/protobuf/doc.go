@@ -13,5 +13,5 @@
 //	B1  Malformed bytes set Message.Bad, and end the message. For Messages they are an error with the byte. No bytes panic.
 //	B2  Message copies no bytes, and allocates none but for the lists of Numbers, which have 8 bytes a number.
 //	B3  Messages has one message in memory, of at most MaxMessage. Memory grows with the bytes that are there, not with
-//	    those that are announced.
+//	    the length that is announced.
 package protobuf

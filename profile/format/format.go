@@ -113,7 +113,7 @@ func Insert(ctx context.Context, db *profile.DB, data []byte, h Hints, opts prof
 	return 0, err
 }
 
-// InsertTx decodes an input and inserts its profiles in a transaction of the caller, who aborts it after an error. Errors are as for
+// InsertTx decodes an input and inserts its profiles in a transaction of the caller, to be aborted after an error. Errors are as for
 // Decode and of DB.InsertEncodedTx. InsertOptions.Deltas applies to formats of profiles that can count from the start of a
 // process, which have one profile.
 func InsertTx(ctx context.Context, db *profile.DB, tx *columnstore.Tx, data []byte, h Hints, opts profile.InsertOptions) (rows int, err error) {

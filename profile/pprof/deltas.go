@@ -76,7 +76,7 @@ type DeltaStats struct {
 // profile that is not later than the previous one gets 0, because the previous one has its growth.
 //
 // A profile with a duration is a difference already, and is left alone. So are Go's profiles of ?seconds=10,
-// while those that count from the start have no duration. Only profiles of one process should belong to a
+// while profiles that count from the start have no duration. Only profiles of one process should belong to a
 // source. A Deltas is safe for concurrent use.
 type Deltas struct {
 	opts DeltaOptions

@@ -181,7 +181,7 @@ func (c *LocationColumns) find(text []byte) uint32 {
 // columnsReader reads a record whose shared texts are known.
 type columnsReader struct {
 	recordReader
-	texts []RecordText // in order, without those that are behind the place
+	texts []RecordText // in order, from the place on
 }
 
 func (r *columnsReader) skipLine() {

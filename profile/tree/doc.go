@@ -41,7 +41,7 @@
 //	R7  The memory of a tree is counted while it is made, and bounded.
 //	R8  A Lens names frames and joins neighbours. It changes neither values nor the number of stacks.
 //	R9  The nodes that a cut tree keeps depend on the values and names of its stacks, and not on their order: a front
-//	    keeps those that one node would.
+//	    keeps the nodes that one node would.
 //
 // It depends on stacks and frames, and on neither the store, queries nor pictures.
 package tree

@@ -8,8 +8,8 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// FuzzReader reads any bytes, and writes what they have into a history: there is no panic, and an error is one of
-// those that are documented.
+// FuzzReader reads any bytes, and writes what they have into a history: there is no panic, and every error is
+// a documented one.
 func FuzzReader(f *testing.F) {
 	data := file(f)
 	f.Add(data)

@@ -193,7 +193,7 @@ func TestImport_Changed(t *testing.T) {
 	}
 }
 
-// FuzzImport imports any bytes: there is no panic, and an error is one of those that are documented.
+// FuzzImport imports any bytes: there is no panic, and every error is a documented one.
 func FuzzImport(f *testing.F) {
 	data := waiting(f)
 	f.Add(data)

@@ -14,7 +14,7 @@ import (
 // ErrFormat means that the bytes are no trace, or a trace without states.
 var ErrFormat = errors.New("bad trace in the protobuf of Perfetto")
 
-// Compressed packets may have so many times their bytes, and so many more. Traces have 10 times.
+// Compressed packets may inflate to maxInflation times their bytes and freeInflation more bytes. Traces inflate to 10 times.
 const (
 	maxInflation  = 200
 	freeInflation = 16 << 20

@@ -151,7 +151,7 @@ func (f *forest) jsonSpan(of *service, s *jsonSpan) {
 	f.Outcome.LeaveOut("links between spans", len(s.Links))
 }
 
-// bounded reads at most so many bytes between two resources, because the decoder keeps a resource in memory.
+// bounded reads at most protobuf.MaxMessage bytes between two resources, because the decoder keeps a resource in memory.
 type bounded struct {
 	in   io.Reader
 	left int

@@ -132,7 +132,7 @@ func TestPlotRows(t *testing.T) {
 	if notes != "granary: wrote run.svg\ngranary: left out the 5 of 7 attributes that change least (--rows, --match)\n" {
 		t.Errorf("notes %q", notes)
 	}
-	for _, want := range []string{"2 of 7 attributes: those that change most here", "5 attributes left out"} {
+	for _, want := range []string{"2 of 7 attributes, with the most changes here", "5 attributes left out"} {
 		if !strings.Contains(string(file), want) {
 			t.Errorf("the picture does not say %q", want)
 		}
