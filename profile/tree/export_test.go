@@ -18,3 +18,6 @@ func PathHash(above uint64, f Frame) uint64 { return pathHash(above, functionHas
 // Count returns the number of nodes, and Bytes what they are counted as.
 func (c *Calls) Count() int   { return len(c.merge(0).nodes) }
 func (c *Calls) Bytes() int64 { return c.size() }
+
+// Shrink merges the nodes of the sides, as beyond the memory of a tree.
+func (c *Calls) Shrink() { c.nodes = c.nodes.merge(len(c.frames), 0).asPaths() }

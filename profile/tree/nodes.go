@@ -94,7 +94,7 @@ func (c *Calls) columns(m *treeNodes, keep []bool) *Nodes {
 	for side := range a.out.Self {
 		a.out.Self[side], a.out.Total[side] = make([]int64, 0, nodes), make([]int64, 0, nodes)
 	}
-	a.add(0, 0)
+	a.each(a.begin, a.end)
 	return a.out
 }
 
@@ -108,8 +108,11 @@ type preorder struct {
 	out         *Nodes
 }
 
-// add adds a node at a depth with the nodes below it, and with a node for its omitted children if there are any.
-func (a *preorder) add(i int32, depth int) {
+// begin adds a node at a depth, if it is to keep.
+func (a *preorder) begin(i int32, depth int) bool {
+	if !a.keep[i] {
+		return false
+	}
 	n := &a.nodes[i]
 	if a.places[n.frame] == 0 && i > 0 {
 		a.places[n.frame] = uint32(len(a.out.Frames))
@@ -119,26 +122,29 @@ func (a *preorder) add(i int32, depth int) {
 	for g, own := range a.own {
 		a.out.Groups[g] = append(a.out.Groups[g], own[i])
 	}
+	return true
+}
+
+// end adds a node for the omitted children of a node at a depth, if there are any.
+func (a *preorder) end(i int32, depth int) {
+	n := &a.nodes[i]
 	omitted := 0
 	var sum [2]int64
+	sums := make([]int64, len(a.totals)) // by group
 	for child := n.children; child < n.end; child++ {
 		if a.keep[child] {
-			a.add(child, depth+1)
-		} else {
-			omitted, sum = omitted+1, plus(sum, a.total(child))
+			continue
+		}
+		omitted, sum = omitted+1, plus(sum, a.total(child))
+		for g, totals := range a.totals {
+			sums[g] += totals[child]
 		}
 	}
 	if omitted == 0 {
 		return
 	}
 	a.addRow(depth+1, Other, sum, sum)
-	for g, totals := range a.totals {
-		sum := int64(0)
-		for child := n.children; child < n.end; child++ {
-			if !a.keep[child] {
-				sum += totals[child]
-			}
-		}
+	for g, sum := range sums {
 		a.out.Groups[g] = append(a.out.Groups[g], sum)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"testing"
 
@@ -647,6 +648,26 @@ func TestNodes_Large(t *testing.T) {
 	want := [2]map[string][2]int64{sums(tree.FromRoot, "", sides[0]), sums(tree.FromRoot, "", sides[1])}
 	for _, most := range []int{0, 100, 5000} {
 		checkNodes(t, nodesOf(t, tree.FromRoot, "", most, sides[:]...), want, most)
+	}
+}
+
+// TestNodes_Deep makes trees that are deeper than the stack of a goroutine allows to recurse, also from merged paths.
+func TestNodes_Deep(t *testing.T) {
+	var frames []profile.Frame
+	for i := range 16_000 {
+		frames = append(frames, profile.Frame{Function: fmt.Sprint("f", i), File: "x.go"})
+	}
+	s := stacksOf(t, sample{frames, 1}, sample{frames[1:], 2})
+	c := tree.New(tree.FromLeaf, "", 0)
+	defer debug.SetMaxStack(debug.SetMaxStack(1 << 20))
+	for range 2 {
+		if err := c.Add(t.Context(), 0, s); err != nil {
+			t.Fatal(err)
+		}
+		c.Shrink()
+	}
+	if n := c.Nodes(0); len(n.Depth) != 32_000 || n.Total[0][0] != 6 || slices.Max(n.Depth) != 16_000 {
+		t.Errorf("%d nodes of %d", len(n.Depth), n.Total[0][0])
 	}
 }
 

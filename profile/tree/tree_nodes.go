@@ -182,26 +182,42 @@ func (m *treeNodes) dropNegatives() {
 	}
 }
 
+// each calls begin for each node in preorder, without the nodes below one for which begin returns false, and end after a node and the
+// nodes below it. It does not recurse, because a tree can be deeper than a goroutine's stack.
+func (m *treeNodes) each(begin func(i int32, depth int) bool, end func(i int32, depth int)) {
+	begin(0, 0)
+	type step struct{ node, next int32 } // the next child
+	for path := []step{{0, m.nodes[0].children}}; len(path) > 0; {
+		s := &path[len(path)-1]
+		if s.next == m.nodes[s.node].end {
+			path = path[:len(path)-1]
+			end(s.node, len(path))
+			continue
+		}
+		child := s.next
+		if s.next++; begin(child, len(path)) {
+			path = append(path, step{child, m.nodes[child].children})
+		}
+	}
+}
+
 // asPaths returns the nodes as those of paths, closed. All nodes are large.
 func (m *treeNodes) asPaths() pathNodes {
 	p := newPathNodes()
 	p.own = m.self(0)
-	m.addPaths(&p, 0)
-	p.close()
-	return p
-}
-
-// addPaths adds the nodes below a node, which is the last of the last path.
-func (m *treeNodes) addPaths(p *pathNodes, i int32) {
-	depth := len(p.path)
-	for child := m.nodes[i].children; child < m.nodes[i].end; child++ {
-		p.push(m.nodes[child].frame)
-		for side, v := range m.self(child) {
+	m.each(func(i int32, depth int) bool {
+		if i == 0 {
+			return true
+		}
+		p.cut(depth - 1)
+		p.push(m.nodes[i].frame)
+		for side, v := range m.self(i) {
 			p.add(side, v)
 		}
-		m.addPaths(p, child)
-		p.cut(depth)
-	}
+		return true
+	}, func(int32, int) {})
+	p.close()
+	return p
 }
 
 // overlay returns the values of other paths by node, those of side 0, as own values. A value whose path the tree lacks, or that is
