@@ -152,6 +152,16 @@ func TestKeep_Followed(t *testing.T) {
 	wantBeside(t, dir, map[string]string{"notes": "one\n"})
 }
 
+// segmentOf writes a segment.
+func segmentOf(t *testing.T, m *FS) {
+	t.Helper()
+	f := createTest(t, m, 1)
+	writeTest(t, f, "rows", 0)
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Keep waits for an object store that is away as long as its request does. The next one keeps the file.
 func TestKeep_Away(t *testing.T) {
 	objects := newStore(1)
@@ -180,11 +190,7 @@ func TestKeep_Names(t *testing.T) {
 	for _, name := range []string{"../notes", "/notes", "notes/../../x", "notes//x", "log-000000000001", "", "archives/x", "archives/tenants/../../x"} {
 		objects.objects[besideName(m.epoch, 1, sum, name)] = []byte("x")
 	}
-	f := createTest(t, m, 1)
-	writeTest(t, f, "rows", 0)
-	if err := f.Sync(); err != nil {
-		t.Fatal(err)
-	}
+	segmentOf(t, m)
 	endBeside(t, m)
 	endBeside(t, openBeside(t, dir, objects))
 	wantBeside(t, dir, map[string]string{})
@@ -198,11 +204,7 @@ func TestKeep_SameTime(t *testing.T) {
 	objects := newStore(1)
 	dir := t.TempDir()
 	m := openBeside(t, dir, objects)
-	f := createTest(t, m, 1)
-	writeTest(t, f, "rows", 0)
-	if err := f.Sync(); err != nil {
-		t.Fatal(err)
-	}
+	segmentOf(t, m)
 	at := time.Now()
 	for _, text := range []string{"one", "two"} {
 		writeBeside(t, dir, "notes", text)
@@ -221,11 +223,7 @@ func TestKeep_Versions(t *testing.T) {
 	objects := newStore(1)
 	dir := t.TempDir()
 	m := openBeside(t, dir, objects)
-	f := createTest(t, m, 1)
-	writeTest(t, f, "rows", 0)
-	if err := f.Sync(); err != nil {
-		t.Fatal(err)
-	}
+	segmentOf(t, m)
 	all := map[string][]byte{}
 	for _, text := range []string{"one", "two", "six"} {
 		writeBeside(t, dir, "notes", text)
