@@ -138,6 +138,7 @@ func TestDir_FileBesideDrop(t *testing.T) {
 		t.Fatal(err)
 	}
 	var crashed disk.FS
+	filed := make(chan error, 1)
 	store.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (txn.Next[*catalog.Database], bool) { // as account.drop
 		edit := current.State.Table(table.ordinal).Edit(table.ordinal)
 		defer edit.Release()
@@ -145,17 +146,16 @@ func TestDir_FileBesideDrop(t *testing.T) {
 		next := txn.Next[*catalog.Database]{State: current.State}
 		table.finish(edit, current.Version+1, &next)
 		// The goroutine is put off here, and the flusher's runs.
-		done := make(chan error, 1)
-		go func() { done <- store.flusher.flush(context.Background()) }()
-		select {
-		case err := <-done:
-			t.Log("filed: ", err)
-		case <-time.After(200 * time.Millisecond):
-			t.Log("flush waits for the commit lock")
+		go func() { filed <- store.flusher.flush(context.Background()) }()
+		for limit := time.Now().Add(200 * time.Millisecond); len(filed) == 0 && time.Now().Before(limit); { // or it waits for the commit lock
+			time.Sleep(time.Millisecond)
 		}
 		crashed = fs.Crash()
 		return next, true
 	})
+	if err := <-filed; err != nil { // Close files too, and is not safe beside it
+		t.Fatal(err)
+	}
 	opts.FS = crashed
 	again, err := Open(opts)
 	if err != nil {
