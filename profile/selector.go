@@ -80,7 +80,7 @@ func (s Selector) And(t Selector) Selector {
 	all := Selector{matchers: slices.Concat(s.matchers, t.matchers)}
 	var texts []string
 	for _, m := range all.matchers {
-		texts = append(texts, fmt.Sprintf("%q%s%q", m.Name, []string{"=", "!=", "=~", "!~"}[m.Op], m.Value))
+		texts = append(texts, m.String())
 	}
 	if len(texts) > 0 {
 		all.text = "{" + strings.Join(texts, ", ") + "}"

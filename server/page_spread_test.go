@@ -48,7 +48,7 @@ func TestPage_Rates(t *testing.T) {
 	if got.Total[0] != 660 || got.Total[1] != 780 || !slices.Equal(got.Covered, []int64{10 * minute, minute}) || !slices.Equal(got.Profiles, []int{60, 6}) || got.Scaled != 0.1 {
 		t.Errorf("rates: %+v", got.Type)
 	}
-	if want := "The selection costs 18.2 % more CPU, mostly in leaf (+18.2 %); 1 function is new, 1 is gone."; got.Says != want || !slices.Equal(got.Parts, []int{16, 6}) {
+	if want := "The selection costs 18.2 % more CPU, mostly in leaf (+18.2 % of all); 1 function is new, 1 is gone."; got.Says != want || !slices.Equal(got.Parts, []int{16, 6}) {
 		t.Errorf("%q, %v, want %q", got.Says, got.Parts, want)
 	}
 	for _, f := range got.Functions {
@@ -62,7 +62,7 @@ func TestPage_Rates(t *testing.T) {
 	if got := a.top(betweenHours("q", `{service_name="shop"}`, "spread", "1", "rate", "1")...); !strings.HasPrefix(got.Says, "shop costs ") {
 		t.Errorf("of a service: %q", got.Says)
 	}
-	if got := a.top(betweenHours("t", "inuse_space", "rate", "1", "spread", "1")...); got.Total[0] != 1000 || got.Total[1] != 1500 || got.Scaled != 0 || got.Says != "The selection has 50 % more memory in use, mostly in leaf (+50 %)." {
+	if got := a.top(betweenHours("t", "inuse_space", "rate", "1", "spread", "1")...); got.Total[0] != 1000 || got.Total[1] != 1500 || got.Scaled != 0 || got.Says != "The selection has 50 % more memory in use, mostly in leaf (+50 % of all)." {
 		t.Errorf("gauges: %+v, %q", got.Type, got.Says)
 	}
 	empty := betweenHours("bfrom", madeAt.Add(-9*time.Hour).Format(time.RFC3339), "bto", madeAt.Add(-8*time.Hour).Format(time.RFC3339), "rate", "1")

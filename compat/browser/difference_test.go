@@ -45,7 +45,7 @@ func TestSays(t *testing.T) {
 	b := open(t, releases(t), `/?v=difference&q={service_name="shop"}&from=latest-29m`)
 	b.press("range before")
 	b.until("document.querySelector('.says')?.textContent.startsWith('shop costs ')")
-	if says := eval[string](b, "document.querySelector('.says').textContent"); !strings.Contains(says, " more CPU, m") || !strings.HasSuffix(says, "the rest is within noise.") {
+	if says := eval[string](b, "document.querySelector('.says').textContent"); !strings.Contains(says, " more CPU, m") || !strings.HasSuffix(says, " changed within noise.") {
 		t.Errorf("it says %q", says)
 	}
 	b.until("document.querySelector('td.noise') && document.querySelector('td.grew')")
@@ -81,13 +81,13 @@ func TestUnequal(t *testing.T) {
 // TestVersions: the newest version is compared with the one before it.
 func TestVersions(t *testing.T) {
 	b := open(t, releases(t), `/?v=difference&q={service_name="shop"}&from=latest-1h`)
-	b.until("document.querySelector('button.version')?.textContent === '1.1 against 1.0'")
-	b.press("1.1 against 1.0")
-	b.until("document.querySelector('.says')?.textContent.startsWith('shop costs ')")
+	b.until("document.querySelector('button.version')?.textContent === 'version 1.1 against 1.0'")
+	b.press("version 1.1 against 1.0")
+	b.until("/^shop version 1.1 costs .* than version 1.0, /.test(document.querySelector('.says')?.textContent)")
 	of, err := url.ParseQuery(strings.TrimPrefix(eval[string](b, "location.search"), "?"))
 	if err != nil || of.Get("q") != `{service_name="shop",version="1.1"}` || of.Get("bq") != `{service_name="shop",version="1.0"}` {
 		t.Errorf("%v, %v", of, err)
 	}
 	b.press("swap")
-	b.until(`document.querySelector('.says')?.textContent.includes(' less CPU, ')`)
+	b.until(`document.querySelector('.says')?.textContent.includes(' less CPU than version 1.1, ')`)
 }

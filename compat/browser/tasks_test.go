@@ -131,9 +131,9 @@ func TestTasks(t *testing.T) {
 	k.fill("find rows by a text in their names", goroutine)
 	k.settles("[...document.querySelectorAll('.waits tbody tr')].every((r) => r.textContent.startsWith(" + quoted(goroutine) + "))")
 	k.steps++
-	k.until(waits + "[0].querySelector('.link').click() ?? true") // the longest wait for a lock
+	k.until(waits + "[0].click() ?? true") // the longest wait for a lock
 	k.settles("document.querySelector('.woken')")
-	if got := eval[string](k.tab, "document.querySelector('.woken').textContent"); !regexp.MustCompile(`^It is sync[.].*Woken by Goroutines/\d+ sync[.]`).MatchString(got) {
+	if got := eval[string](k.tab, "document.querySelector('.woken').textContent"); !regexp.MustCompile(`^Goroutines/\d+ sync[.].*, waiting [(]sync[)][.] Woken by Goroutines/\d+ sync[.]`).MatchString(got) {
 		t.Errorf("%s: %q", goroutine, got)
 	}
 	k.done("blocked", 5)
@@ -143,8 +143,8 @@ func TestTasks(t *testing.T) {
 	k.press("search")
 	k.ready()
 	k.press("compare")
-	k.press("2 against 1")
-	k.settles("/^search costs .* % more CPU, mostly in search[.]serve/.test(document.querySelector('.says')?.textContent)")
+	k.press("version 2 against 1")
+	k.settles("/^search version 2 costs .* % more CPU than version 1, mostly in search[.]serve/.test(document.querySelector('.says')?.textContent)")
 	k.done("version", 4)
 
 	said := eval[string](k.tab, "document.querySelector('.says').textContent")
@@ -162,4 +162,37 @@ func TestTasks(t *testing.T) {
 	}
 	k.goTo("/?" + link.RawQuery)
 	k.settles("document.querySelector('.says')?.textContent === " + quoted(said))
+}
+
+// TestTasks_Next: what was chosen for one question is not left for the next one, and goes along where it is of use.
+func TestTasks_Next(t *testing.T) {
+	b := open(t, incident(t), "/?v=difference&q="+url.QueryEscape(`{service_name="search",version="2"}`)+"&bq="+url.QueryEscape(`{service_name="search",version="1"}`))
+	b.settles("document.querySelector('.says')?.textContent.startsWith('search version 2 costs')")
+	b.click(".top button.link") // the row of a function: the view of source shows its lines
+	b.click("#tab-source")
+	b.settles("document.querySelector('.lines-of caption')?.textContent.includes('serve.go')")
+	b.press("without the side before")
+	b.until("document.querySelectorAll('.top tbody tr').length > 1")
+	b.click(".top tbody tr:not(.chosen) button.link")
+	b.settles("document.querySelector('.lines-of caption')?.textContent.includes('tax.go')")
+
+	b.click("#tab-services")
+	b.settles(services)
+	b.click("button[aria-label='without the selector']")
+	b.press("cart")
+	b.ready()
+	if got := eval[string](b, "location.search"); strings.Contains(got, "bq=") || strings.Contains(got, "fn=") || strings.Contains(got, "search") {
+		t.Errorf("another service keeps what was chosen of the last one: %s", got)
+	}
+	b.goTo("/?v=difference&q=" + url.QueryEscape(`{version="2"}`) + "&bq=" + url.QueryEscape(`{version="1"}`))
+	b.settles("document.querySelector('.says')?.textContent.startsWith('version 2 costs')")
+	b.press("✕ clear")
+	if got := eval[string](b, "location.search"); got != "?v=difference" {
+		t.Errorf("all that was chosen is cleared: %s", got)
+	}
+
+	b.goTo("/?v=waits&wb=attribute")
+	b.settles("document.querySelectorAll('.waits tbody tr').length > 2")
+	b.until("[...document.querySelectorAll('.waits tbody tr')].find((r) => r.textContent.includes('main.main')).click() ?? true")
+	b.settles("document.querySelector('.woken')?.textContent.includes('main.main, waiting. Nothing woke it: it still waited when the recording ended.')")
 }

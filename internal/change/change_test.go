@@ -68,11 +68,11 @@ func TestSentence_Many(t *testing.T) {
 		p := (float64(i) + 0.5) / 1000
 		d.Functions = append(d.Functions, Changed{"f", [2]int64{0, 10}, [2]int64{0, 10}, p, p})
 	}
-	if got, want := d.Sentence(), "x costs about as much CPU as before (+1 %, within noise), and no function changed beyond doubt."; got != want {
+	if got, want := d.Sentence(), "x costs about as much CPU as before (+1 %, within noise), and no function changed beyond doubt; 990 functions changed within noise."; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	d.Functions[0] = Changed{"real", [2]int64{100, 200}, [2]int64{100, 200}, 1e-6, 1e-6}
-	if got, want := d.Sentence(), "x costs about as much CPU as before (+1 %, within noise), though real (+1 %) changed; the rest is within noise."; got != want {
+	if got, want := d.Sentence(), "x costs about as much CPU as before (+1 %, within noise), though real (+1 % of all) changed; 990 functions changed within noise."; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
@@ -89,17 +89,17 @@ func TestSentence(t *testing.T) {
 	}
 	both := [2]bool{true, true}
 	for want, d := range map[string]Difference{
-		"checkout costs 4.1 % more CPU, mostly in a.F (+3.2 %); 3 functions are new, 1 is gone; the rest is within noise.": {
+		"checkout costs 4.1 % more CPU, mostly in a.F (+3.2 % of all); 3 functions are new, 1 is gone; 2 functions changed within noise.": {
 			Subject: "checkout", Type: "cpu", Profiles: both, Total: [2]int64{1000, 1041}, P: 0.001,
 			Functions: []Changed{sure("x.com/a.F", 100, 132), sure("n1", 0, 4), sure("n2", 0, 4), sure("n3", 0, 4), sure("g", 3, 0), vague("v", 100, 99), vague("w", 0, 1)},
 		},
-		"checkout costs 50 % less CPU, mostly in main.(*T[a/b.c]).F (−40 %).": {
+		"checkout costs 50 % less CPU, mostly in main.(*T[a/b.c]).F (−40 % of all).": {
 			Subject: "checkout", Type: "cpu", Profiles: both, Total: [2]int64{1000, 500}, P: 0.001, Functions: []Changed{sure("main.(*T[a/b.c]).F", 500, 100), sure("g", 200, 100)},
 		},
-		"The selection costs 10 % more CPU, most of all in a (+2 %) and b (+1 %); the rest is within noise.": {
+		"The selection costs 10 % more CPU, most of all in a (+2 % of all) and b (+1 % of all); 1 function changed within noise.": {
 			Type: "cpu", Profiles: both, Total: [2]int64{1000, 1100}, P: 0.001, Functions: []Changed{sure("b", 10, 20), sure("a", 10, 30), vague("c", 0, 70)},
 		},
-		"x costs 50 % more CPU, mostly below a.Compile (+49.5 %); 2 functions are new; the rest is within noise.": { // the own values are those of an allocator
+		"x costs 50 % more CPU, mostly below a.Compile (+49.5 % of all); 2 functions are new; 1 function changed within noise.": { // the own values are those of an allocator
 			Subject: "x", Type: "cpu", Profiles: both, Total: [2]int64{1000, 1500}, P: 0.001, Functions: []Changed{
 				{"main.main", [2]int64{0, 0}, [2]int64{1000, 1500}, 1, 0.0001},
 				{"main.check", [2]int64{0, 2}, [2]int64{200, 700}, 1, 0.0001},
@@ -114,27 +114,33 @@ func TestSentence(t *testing.T) {
 		"x costs about as much CPU as before (+0.5 %, within noise), and no function changed beyond noise.": {
 			Subject: "x", Type: "cpu", Profiles: both, Total: [2]int64{1000, 1005}, P: 0.6, Functions: []Changed{vague("c", 0, 5)},
 		},
-		"x costs about as much CPU as before (−0.5 %, within noise), though f (+10 %), g (−9 %) and 1 other changed; the rest is within noise.": {
+		"x costs about as much CPU as before (−0.5 %, within noise), though f (+10 % of all), g (−9 % of all) and 1 other changed; 1 function changed within noise.": {
 			Subject: "x", Type: "cpu", Profiles: both, Total: [2]int64{1000, 995}, P: 0.6, Functions: []Changed{sure("g", 100, 10), sure("f", 100, 200), sure("h", 10, 11), vague("v", 1, 2)},
 		},
+		"x version 2 costs 50 % more CPU than version 1, mostly in f (+50 % of all).": {
+			Subject: "x version 2", Before: "version 1", Type: "cpu", Profiles: both, Total: [2]int64{1000, 1500}, P: 0, Functions: []Changed{sure("f", 100, 600)},
+		},
+		"x version 2 costs about as much CPU as version 1 (−1 %, within noise), and no function changed beyond noise.": {
+			Subject: "x version 2", Before: "version 1", Type: "cpu", Profiles: both, Total: [2]int64{1000, 990}, P: 0.5, Functions: []Changed{vague("f", 100, 90)},
+		},
 		"x costs as much CPU as before.": {Subject: "x", Type: "cpu", Profiles: both, Total: [2]int64{1000, 1000}, P: 1},
-		"x costs 5 % more CPU, mostly in f (+5 %); too few profiles tell what is noise.": {
+		"x costs 5 % more CPU, mostly in f (+5 % of all); too few profiles tell what is noise.": {
 			Subject: "x", Type: "cpu", Profiles: both, Total: [2]int64{1000, 1050}, P: math.NaN(), Functions: []Changed{blind("f", 100, 150)},
 		},
-		"x has 100 % more memory in use, mostly in f (+100 %).": { // a gauge
+		"x has 100 % more memory in use, mostly in f (+100 % of all).": { // a gauge
 			Subject: "x", Type: "inuse_space", Profiles: both, Total: [2]int64{1 << 20, 2 << 20}, P: 0, Functions: []Changed{sure("f", 1<<20, 2<<20)},
 		},
-		"x has no CPU before; 2 functions are new.":                                 {Subject: "x", Type: "cpu", Profiles: both, Total: [2]int64{0, 5}, P: 0.001, Functions: []Changed{sure("f", 0, 3), sure("g", 0, 2)}},
-		"x has no CPU any more; 1 function is gone.":                                {Subject: "x", Type: "cpu", Profiles: both, Total: [2]int64{5, 0}, P: 0.001, Functions: []Changed{sure("f", 5, 0)}},
-		"The selection has no delays on either side.":                               {Type: "delays", Profiles: both, P: math.NaN()},
-		"Neither side has profiles.":                                                {Type: "cpu"},
-		"The side after has no profiles: all is gone, and nothing can be compared.": {Profiles: [2]bool{true, false}, Total: [2]int64{4, 0}},
-		"The side before has no profiles: all is new, and nothing can be compared.": {Profiles: [2]bool{false, true}, Total: [2]int64{0, 4}},
-		"Scaled to the same total, f (+10 %) changed; the rest is within noise.":    {Type: "cpu", Scaled: true, Profiles: both, Total: [2]int64{1000, 1000}, P: 1, Functions: []Changed{sure("f", 100, 200), vague("g", 200, 100)}},
+		"x has no CPU before; 2 functions are new.":                                            {Subject: "x", Type: "cpu", Profiles: both, Total: [2]int64{0, 5}, P: 0.001, Functions: []Changed{sure("f", 0, 3), sure("g", 0, 2)}},
+		"x has no CPU any more; 1 function is gone.":                                           {Subject: "x", Type: "cpu", Profiles: both, Total: [2]int64{5, 0}, P: 0.001, Functions: []Changed{sure("f", 5, 0)}},
+		"The selection has no delays on either side.":                                          {Type: "delays", Profiles: both, P: math.NaN()},
+		"Neither side has profiles.":                                                           {Type: "cpu"},
+		"The side after has no profiles: all is gone, and nothing can be compared.":            {Profiles: [2]bool{true, false}, Total: [2]int64{4, 0}},
+		"The side before has no profiles: all is new, and nothing can be compared.":            {Profiles: [2]bool{false, true}, Total: [2]int64{0, 4}},
+		"Scaled to the same total, f (+10 % of all) changed; 1 function changed within noise.": {Type: "cpu", Scaled: true, Profiles: both, Total: [2]int64{1000, 1000}, P: 1, Functions: []Changed{sure("f", 100, 200), vague("g", 200, 100)}},
 		"Scaled to the same total, no function changed beyond noise.": {
 			Type: "cpu", Scaled: true, Profiles: both, Total: [2]int64{1000, 1000}, P: 1, Functions: []Changed{vague("g", 200, 100)},
 		},
-		"x costs 0.01 % at most more CPU, mostly in f (+0.01 % at most).": {Subject: "x", Type: "cpu", Profiles: both, Total: [2]int64{1e9, 1e9 + 1}, P: 0, Functions: []Changed{sure("f", 1, 2)}},
+		"x costs 0.01 % at most more CPU, mostly in f (+0.01 % at most of all).": {Subject: "x", Type: "cpu", Profiles: both, Total: [2]int64{1e9, 1e9 + 1}, P: 0, Functions: []Changed{sure("f", 1, 2)}},
 	} {
 		if got := d.Sentence(); got != want {
 			t.Errorf("%s\nwant %s", got, want)

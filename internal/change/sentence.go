@@ -12,6 +12,7 @@ import (
 // Difference is what a sentence is about. Values are those of the side before and of the side after, which can be compared.
 type Difference struct {
 	Subject string // such as "checkout"; "" stands for the whole selection
+	Before  string // what the side before is of, such as "version 1"; "" if it is of the same at another time
 	Type    string // sample type, such as cpu
 	// Scaled is true if the sides were scaled to one total: then the sentence is about shares.
 	Scaled bool
@@ -38,9 +39,9 @@ func (f *Changed) IsNew() bool { return f.Flat[0] == 0 && f.Cum[0] == 0 }
 // IsGone is described with IsNew.
 func (f *Changed) IsGone() bool { return f.Flat[1] == 0 && f.Cum[1] == 0 }
 
-// isNoise reports whether the changes of a function are within noise.
-func (d *Difference) isNoise(f *Changed) bool {
-	return (f.Flat[0] == f.Flat[1] || f.FlatP >= d.level) && (f.Cum[0] == f.Cum[1] || f.CumP >= d.level)
+// isNoise reports whether the changes of a function are within noise, which begins at a level of P.
+func (f *Changed) isNoise(level float64) bool {
+	return (f.Flat[0] == f.Flat[1] || f.FlatP >= level) && (f.Cum[0] == f.Cum[1] || f.CumP >= level)
 }
 
 // mostFalse bounds the share of changes that a sentence tells of and that are noise. One of a hundred equal functions is below
@@ -94,16 +95,20 @@ func (d *Difference) Sentence() string {
 
 // lead tells the change of the totals, and the functions that made most of it.
 func (d *Difference) lead(verb, what string) string {
-	by := change(d.Total[1]-d.Total[0], d.Total[0])
+	by, before := change(d.Total[1]-d.Total[0], d.Total[0]), cmp.Or(d.Before, "before")
+	than := ""
+	if d.Before != "" {
+		than = " than " + d.Before
+	}
 	switch percent := d.percent(d.Total[1] - d.Total[0]); {
 	case d.Total[0] == d.Total[1]:
-		return verb + " as much " + what + " as before" + d.main(0, ", though ")
+		return verb + " as much " + what + " as " + before + d.main(0, ", though ")
 	case d.P >= Noise:
-		return verb + " about as much " + what + " as before (" + by + ", within noise)" + d.main(0, ", though ")
+		return verb + " about as much " + what + " as " + before + " (" + by + ", within noise)" + d.main(0, ", though ")
 	case d.Total[1] > d.Total[0]:
-		return verb + " " + percent + " more " + what + d.main(1, ", mostly in ")
+		return verb + " " + percent + " more " + what + than + d.main(1, ", mostly in ")
 	default:
-		return verb + " " + percent + " less " + what + d.main(-1, ", mostly in ")
+		return verb + " " + percent + " less " + what + than + d.main(-1, ", mostly in ")
 	}
 }
 
@@ -134,7 +139,7 @@ func (d *Difference) main(direction int, before string) string {
 		return cmp.Compare(math.Abs(float64(b.Flat[1]-b.Flat[0])), math.Abs(float64(a.Flat[1]-a.Flat[0])))
 	})
 	if f := d.below(direction); f != nil && !d.isHalf(ownOf(found[:min(mostNamed, len(found))])) {
-		return fmt.Sprintf(", mostly below %s (%s)", shortened(f.Name), change(f.Cum[1]-f.Cum[0], d.Total[0]))
+		return fmt.Sprintf(", mostly below %s (%s of all)", shortened(f.Name), change(f.Cum[1]-f.Cum[0], d.Total[0]))
 	}
 	if len(found) == 0 {
 		switch none := "no function changed beyond " + d.limit(); {
@@ -150,7 +155,7 @@ func (d *Difference) main(direction int, before string) string {
 	var names []string
 	sum := int64(0)
 	for _, f := range found[:min(mostNamed, len(found))] {
-		names = append(names, fmt.Sprintf("%s (%s)", shortened(f.Name), change(f.Flat[1]-f.Flat[0], d.Total[0])))
+		names = append(names, fmt.Sprintf("%s (%s of all)", shortened(f.Name), change(f.Flat[1]-f.Flat[0], d.Total[0])))
 		if sum += f.Flat[1] - f.Flat[0]; direction != 0 && d.isHalf(sum) {
 			break
 		}
@@ -214,13 +219,14 @@ func (d *Difference) below(direction int) (best *Changed) {
 	return best
 }
 
-// tail counts new and gone functions, and tells of the rest.
+// tail counts functions that are new, gone, or changed within noise.
 func (d *Difference) tail() string {
 	isNew, gone, noise, known := 0, 0, 0, !math.IsNaN(d.P)
 	for i := range d.Functions {
 		switch f := &d.Functions[i]; {
-		case d.isNoise(f):
+		case f.isNoise(Noise):
 			noise++
+		case f.isNoise(d.level): // the procedure doubts it
 		case f.IsNew():
 			isNew++
 		case f.IsGone():
@@ -242,7 +248,7 @@ func (d *Difference) tail() string {
 	}
 	switch {
 	case known && noise > 0 && noise < len(d.Functions): // otherwise main has said it
-		return text + "; the rest is within noise."
+		return text + "; " + counted(noise, "function") + " changed within noise."
 	case !known && len(d.Functions) > 0:
 		return text + "; too few profiles tell what is noise."
 	}

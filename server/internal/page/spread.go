@@ -3,7 +3,9 @@ package page
 import (
 	"context"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/granarydb/granary/internal/change"
 	"github.com/granarydb/granary/internal/selector"
@@ -125,8 +127,9 @@ func (q *pageQuestion) spread(ctx context.Context, p *pageSides, of *Type, costs
 	if err != nil {
 		return nil, "", err
 	}
+	after, before := sideNames(p.selectors[1], p.selectors[0])
 	d := change.Difference{
-		Subject: subject(p.selectors[1]), Type: of.SampleType, Scaled: p.norm, Total: [2]int64{of.Total[0], of.Total[1]},
+		Subject: after, Before: before, Type: of.SampleType, Scaled: p.norm, Total: [2]int64{of.Total[0], of.Total[1]},
 		P: change.P(s.total[0], s.total[1]), Profiles: [2]bool{len(p.times[0].starts) > 0, len(p.times[1].starts) > 0},
 	}
 	for i := range costs {
@@ -140,12 +143,28 @@ func (q *pageQuestion) spread(ctx context.Context, p *pageSides, of *Type, costs
 // subjects are the labels whose value names what a sentence is about, the first that a selector chooses.
 var subjects = []string{"service_name", "service", "job", "app", "application", "namespace"}
 
-// subject returns the value of the first label in subjects that a selector chooses, or "".
-func subject(text string) string {
-	matchers, err := selector.Parse(text)
-	if err != nil {
-		return "" // it is {}: other text was parsed before
+// sideNames returns what the sides of a difference are of. before is "" if both are of the same, at two times. Otherwise the names have
+// what only one side chooses, as "search version 2" and "version 1".
+func sideNames(textAfter, textBefore string) (after, before string) {
+	a, _ := selector.Parse(textAfter) // only "" is an error, which has no matchers: other texts were parsed before
+	b, _ := selector.Parse(textBefore)
+	subject, spokenA, spokenB := subject(a), spoken(a), spoken(b)
+	own := slices.DeleteFunc(slices.Clone(spokenA), func(m string) bool { return slices.Contains(spokenB, m) })
+	other := slices.DeleteFunc(spokenB, func(m string) bool { return slices.Contains(spokenA, m) })
+	if len(own)+len(other) == 0 {
+		return subject, ""
 	}
+	if subject != "" && !slices.Contains(own, subject) {
+		own = slices.Insert(own, 0, subject)
+	}
+	if len(other) == 0 {
+		other = []string{"all"}
+	}
+	return strings.Join(own, " "), strings.Join(other, " ")
+}
+
+// subject returns the value of the first label in subjects that a selector chooses, or "".
+func subject(matchers []selector.Matcher) string {
 	for _, name := range subjects {
 		for _, m := range matchers {
 			if m.Name == name && m.Op == selector.OpEqual && m.Value != "" {
@@ -154,6 +173,21 @@ func subject(text string) string {
 		}
 	}
 	return ""
+}
+
+// spoken returns matchers as people say them.
+func spoken(matchers []selector.Matcher) (out []string) {
+	for _, m := range matchers {
+		switch {
+		case m.Op != selector.OpEqual:
+			out = append(out, m.Name+" "+m.Op.String()+" "+m.Value)
+		case slices.Contains(subjects, m.Name):
+			out = append(out, m.Value)
+		default:
+			out = append(out, m.Name+" "+m.Value)
+		}
+	}
+	return out
 }
 
 // probabilities returns values of P for an answer: two significant digits, or nothing if one is not known.

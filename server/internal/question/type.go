@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/granarydb/granary/internal/pattern"
@@ -155,10 +154,9 @@ func (s *Selection) HasType(name string, t profile.Type) bool {
 
 // SelectorOf returns a selector with matchers.
 func SelectorOf(matchers []selector.Matcher) (profile.Selector, error) {
-	ops := [...]string{selector.OpEqual: "=", selector.OpNotEqual: "!=", selector.OpPattern: "=~", selector.OpNotPattern: "!~"}
 	texts := make([]string, len(matchers))
 	for i, m := range matchers {
-		texts[i] = strconv.Quote(m.Name) + ops[m.Op] + strconv.Quote(m.Value)
+		texts[i] = m.String()
 	}
 	return profile.ParseSelector("{" + strings.Join(texts, ",") + "}")
 }

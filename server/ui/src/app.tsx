@@ -13,6 +13,7 @@ import { on } from "./events";
 import { OpenedNote, OpenFiles, useDrop } from "./files";
 import { FlameView } from "./flameview";
 import { FrameBox } from "./framebox";
+import { functionName, only } from "./frames";
 import { Header } from "./header";
 import { Help } from "./help";
 import { Empty, useTypes } from "./empty";
@@ -86,7 +87,7 @@ export function App() {
             {anyStates && isOpen.states && <StatesRow page={page} histories={histories} paths={paths.data ?? []} />}
             <div class="view-bar">
               <Tabs page={page} v={v} names={isBare ? ["waits", "store"] : Object.keys(views).filter((v) => v !== "states" && v !== "waits" || history)} />
-              {!isServices && <Crumbs page={page} />}
+              {(!isServices || state.q) && <Crumbs page={page} />}
               <Parts has={[...(isServices ? [] : ["chart"]), ...(anyStates ? ["states"] : []), ...(hasTable ? ["table"] : [])]} />
             </div>
             <div id="view" role="tabpanel" aria-labelledby={"tab-" + v}><View page={page} /></div>
@@ -108,8 +109,11 @@ function Missing() {
   return nodes ? <p class="banner" role="status">The answers are partial, without {text(nodes, 1000)}</p> : null;
 }
 
-function Tabs({ page: { go }, v: now, names }: { page: Page; v: string; names: string[] }) {
-  const show = (v: string) => go(v === "sandwich" && now !== v && inView.name ? { v, fn: inView.name } : { v }); // of the function that is zoomed to
+function Tabs({ page: { state, go }, v: now, names }: { page: Page; v: string; names: string[] }) {
+  const show = (v: string) => { // of the function that is zoomed to, or whose row is chosen
+    const fn = (v === "sandwich" || v === "source") && v !== now && (inView.name || only(state.s));
+    go(fn ? { v, fn: v === "source" ? functionName(fn, state.gran) : fn } : { v });
+  };
   const step = (e: KeyboardEvent) => {
     const by = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
     if (!by) return;

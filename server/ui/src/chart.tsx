@@ -6,13 +6,12 @@ import { useAnswer } from "./answer";
 import { querier, type Head } from "./api";
 import { css, onColours } from "./canvas";
 import { dotAt, dotsHeight, dotsText, paintDots, useDots, type Dots } from "./dots";
-import { clock, percent, text, tick, value, zone } from "./format";
+import { clock, percent, rated, text, tick, value, zone } from "./format";
 import { alone, broken, perSecond, stepOf, type Line } from "./gaps";
 import { timeKey } from "./graphkeys";
 import { around, markAt, markText, MarksMenu, paintMarks, useMarks, type Mark } from "./marks";
 import { Failed } from "./message";
 import { details, type Page } from "./page";
-import { rated } from "./rate";
 import type { StateText } from "./states";
 import { end, isDifference, narrowed, resolve, stamp, states } from "./url";
 

@@ -9,6 +9,16 @@ export function on(target: EventTarget, all: Record<string, (e: never) => void>)
   return () => until.abort();
 }
 
+// walkMenu moves the focus over the items of a menu by arrows, or closes it. It stops these keys, because a graph around it has them too.
+export function walkMenu(e: KeyboardEvent, place: Element, close: () => void) {
+  const all = [...place.querySelectorAll<HTMLElement>("[role=menuitem]")], by = e.key === "ArrowDown" ? 1 : e.key === "ArrowUp" ? -1 : 0;
+  if (e.key === "Escape") { close(); place.querySelector<HTMLElement>("[aria-haspopup]")?.focus(); }
+  else if (by && all.length) all.at((all.indexOf(document.activeElement as HTMLElement) + by) % all.length)!.focus();
+  else return;
+  e.preventDefault();
+  e.stopPropagation();
+}
+
 // useOutside calls a function when the pointer is pressed outside of an element, while this is open: of menus and boxes.
 export function useOutside(isOpen: boolean, place: { current: Element | null }, close: () => void) {
   const outside = (e: Event) => { if (!place.current?.contains(e.target as Node)) close(); };

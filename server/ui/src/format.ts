@@ -13,6 +13,14 @@ export function value(v: number, unit: string): string {
   return grouped(String(Math.round(v))) + (unit === "" || unit === "count" ? "" : " " + unit);
 }
 
+// rated formats a value of a unit for each second: of CPU time it is cores.
+export function rated(v: number, unit: string, sampleType: string): string {
+  const nanos = Math.abs(v) * (timeUnits[unit] ?? NaN), figures = (v: number, of: Intl.NumberFormatOptions) => v.toLocaleString("en", of);
+  if (sampleType === "cpu" && (nanos >= 1e6 || nanos === 0)) return figures(Math.sign(v) * nanos / 1e9, nanos < 10e9 ? { maximumFractionDigits: 3 } : { maximumSignificantDigits: 3 }) + " cores";
+  if (!timeUnits[unit] && unit !== "bytes" && Math.abs(v) < 100) return figures(v, { maximumSignificantDigits: 3 }) + (unit === "count" || !unit ? "/s" : ` ${unit}/s`);
+  return value(v, unit) + "/s";
+}
+
 function scaled(v: number, steps: Step[]): string {
   const magnitude = Math.abs(v);
   for (let i = 0; i < steps.length; i++) {

@@ -33,11 +33,11 @@ export function FrameBox() {
 }
 
 function Values({ of: { tree, node, unit, zoomed, shares = [] } }: { of: Pointed }) {
-  const file = tree.file(node), line = tree.line(node), binary = tree.binary(node);
+  const file = tree.file(node), binary = tree.binary(node);
   return (
     <>
       <p class="box-name">{tree.isOther(node) ? otherText : text(tree.name(node), mostName)}</p>
-      {(file || binary) && <p class="box-place">{text(file || binary, 500)}{file && line ? ":" + line : ""}</p>}
+      {(file || binary) && <p class="box-place">{text(file || binary, 500)}</p>}
       {tree.sides > 1 ? <Changes tree={tree} node={node} unit={unit} zoomed={zoomed} /> : <Costs tree={tree} node={node} unit={unit} zoomed={zoomed} />}
       {shares.length > 0 && <Shares of={shares} tree={tree} node={node} />}
     </>

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { exactly, framePattern, functionName, stackText } from "./frames";
 import { text } from "./format";
 import type { Handle } from "./graphkeys";
-import { useOutside } from "./events";
+import { useOutside, walkMenu } from "./events";
 import { copy } from "./page";
 
 export function FrameMenu({ x, y, node, handle, close }: { x: number; y: number; node: number; handle: Handle; close: () => void }) {
@@ -20,15 +20,6 @@ export function FrameMenu({ x, y, node, handle, close }: { x: number; y: number;
     return () => { before?.isConnected && before.focus(); };
   }, []);
   useOutside(true, place, close);
-  const key = (e: KeyboardEvent) => {
-    const all = [...place.current!.querySelectorAll("button")], i = all.indexOf(document.activeElement as HTMLButtonElement);
-    if (e.key === "Escape") close();
-    else if (e.key === "ArrowDown") all[(i + 1) % all.length]!.focus();
-    else if (e.key === "ArrowUp") all[(i - 1 + all.length) % all.length]!.focus();
-    else return;
-    e.preventDefault();
-    e.stopPropagation();
-  };
   const actions: [string, () => void][] = [
     ["zoom to it", () => handle.zoom(node)],
     ["only stacks with it", () => go({ focus: only, z: "" })],
@@ -42,7 +33,7 @@ export function FrameMenu({ x, y, node, handle, close }: { x: number; y: number;
     ["copy the stack", () => void copy("the stack", stackText(tree, node))],
   ];
   return (
-    <div class="menu frame-menu" role="menu" aria-label={text(name, 100)} ref={place} onKeyDown={key}>
+    <div class="menu frame-menu" role="menu" aria-label={text(name, 100)} ref={place} onKeyDown={(e) => walkMenu(e, place.current!, close)}>
       {actions.map(([what, run]) => <button type="button" role="menuitem" key={what} onClick={() => { close(); run(); }}>{what}</button>)}
     </div>
   );

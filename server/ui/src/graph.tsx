@@ -236,7 +236,7 @@ function reveal(host: HTMLElement | null, tree: Tree, isUp: boolean, node: numbe
 export function describe(tree: Tree, node: number, unit: string, zoomed = 0, shares: Group[] = []): string {
   const last = tree.sides - 1, all = tree.total[last]![0]!, file = tree.file(node), parts = [text(tree.name(node), 200)];
   if (tree.isOther(node)) parts[0] = otherText;
-  if (file) parts.push(text(file, 120) + (tree.line(node) ? ":" + tree.line(node) : ""));
+  if (file) parts.push(text(file, 120));
   const t = tree.total[last]![node]!;
   if (tree.sides > 1) parts.push(`${value(tree.total[0]![node]!, unit)} → ${value(t, unit)}`, change(tree.total[0]![node]!, t));
   else parts.push(value(tree.self(node, 0), unit) + " self", value(t, unit) + " total");
@@ -296,5 +296,5 @@ export function saveGraph(texts: string[]) {
   lines.forEach((l, i) => ctx.fillText(l, margin, margin + (i + 0.8) * captionHeight * ratio));
   let y = margin + lines.length * captionHeight * ratio;
   for (const g of graphs) { ctx.drawImage(g, margin, y); y += g.height + margin; }
-  out.toBlob((blob) => { if (blob) saveAs(blob, "granary.png"); });
+  out.toBlob((blob) => { if (blob) saveAs(blob, text("granary " + texts.at(-1), 120).replace(/[^\w.]+/g, "-") + ".png"); });
 }

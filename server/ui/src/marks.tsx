@@ -5,7 +5,7 @@ import type uPlot from "uplot";
 import { useAnswer } from "./answer";
 import { get } from "./api";
 import { clock, many, span, text } from "./format";
-import { useOutside } from "./events";
+import { useOutside, walkMenu } from "./events";
 import type { Page } from "./page";
 import { stepOf } from "./gaps";
 import { useVersions } from "./versions";
@@ -87,15 +87,8 @@ export function MarksMenu({ page: { go }, marks, from, to }: { page: Page; marks
   }, [isOpen]);
   useOutside(isOpen, place, () => open(false));
   if (!marks.length) return null;
-  const walk = (e: KeyboardEvent) => {
-    if (e.key === "Escape") { open(false); place.current?.querySelector("button")?.focus(); }
-    const items = [...place.current!.querySelectorAll<HTMLElement>("[role=menuitem]")], by = e.key === "ArrowDown" ? 1 : e.key === "ArrowUp" ? -1 : 0;
-    if (!by || !items.length) return;
-    e.preventDefault();
-    items[(items.indexOf(document.activeElement as HTMLElement) + by + items.length) % items.length]!.focus();
-  };
   return (
-    <div class="marks" ref={place} onKeyDown={walk}>
+    <div class="marks" ref={place} onKeyDown={(e) => isOpen && walkMenu(e, place.current!, () => open(false))}>
       <button type="button" aria-haspopup="menu" aria-expanded={isOpen} onClick={() => open(!isOpen)}>⚑ {many(marks.length, "mark")}</button>
       {isOpen && (
         <div class="menu" role="menu" aria-label="marks: compare before and after">

@@ -70,7 +70,7 @@ export function SelectorField({ page }: { page: Page }) {
   return (
     <span class="field selector">
       <input ref={field} type="text" role="combobox" aria-label="selector" aria-expanded={choices.length > 0} aria-controls="choices" aria-autocomplete="list"
-        aria-activedescendant={active >= 0 ? "choice-" + active : undefined} value={typed} placeholder={'{service_name="shop"}'} spellcheck={false} autocomplete="off"
+        aria-activedescendant={active >= 0 ? "choice-" + active : undefined} value={typed} title={typed} placeholder={'{service_name="shop"}'} spellcheck={false} autocomplete="off"
         onInput={(e) => { set(e.currentTarget.value); void ask(); }} onKeyDown={key} onFocus={() => void ask()}
         onBlur={() => { close(); if (typed.trim() !== page.state.q) page.go({ q: typed.trim() }); }} />
       <ul id="choices" role="listbox" aria-label="completions" hidden={!choices.length}>

@@ -4,13 +4,12 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { useAnswer, type Answer } from "./answer";
 import { querier, type Changed, type Service, type Services, type StoreState } from "./api";
 import { Empty } from "./empty";
-import { change, clock, count, percent, split, text, value } from "./format";
+import { change, clock, count, percent, rated, split, text, value } from "./format";
 import { Panel } from "./message";
 import { labelRange, readBy, type Page } from "./page";
-import { rated } from "./rate";
 import { Spark } from "./spark";
 import { Buttons, useTyped } from "./tools";
-import { end, narrowed, print, shifted, type State } from "./url";
+import { end, fresh, narrowed, print, shifted, type State } from "./url";
 
 const pageRows = 50, chunkRows = 20; // rows of a page, and rows whose functions are asked for at once
 
@@ -51,7 +50,7 @@ export function ServicesView({ page }: { page: Page }) {
   return (
     <>
       <Tools page={page} of={answer.data} />
-      {answer.data && chosen.length > 0 && <Compare page={page} of={answer.data} chosen={chosen} clear={() => choose([])} />}
+      {answer.data?.all ? <Compare page={page} of={answer.data} chosen={chosen} clear={() => choose([])} /> : null}
       <Panel of={answer}>
         {(of) => !of.all ? <Empty.Nothing page={page} /> : (
           <div class={"table-scroll services " + (state.look === "cards" ? "" : "whole")} tabIndex={0} role="region" aria-label={`values of ${text(of.label, 60)}`} onKeyDown={walk}>
@@ -102,22 +101,22 @@ function Order({ page: { state, go }, of }: { page: Page; of?: Services }) {
 }
 
 // since is the difference of a row with itself before.
-const since = (s: State, q: string, ago: string): Partial<State> => ({ v: "difference", q, bq: "", z: "", bfrom: shifted(s.from, hours[ago]! * 36e5), bto: shifted(end(s), hours[ago]! * 36e5) });
+const since = (s: State, q: string, ago: string): Partial<State> => ({ ...fresh, v: "difference", q, bfrom: shifted(s.from, hours[ago]! * 36e5), bto: shifted(end(s), hours[ago]! * 36e5) });
 
 // Compare leads to the difference of one row with itself before, or of two.
 function Compare({ page: { state, go }, of, chosen, clear }: { page: Page; of: Services; chosen: string[]; clear: () => void }) {
   const [a, b] = chosen.map((v) => narrowed(state.q, of.label, v)), name = (v: string) => <b>{text(v || "none", 60)}</b>;
   return (
     <div class="tools compare" role="group" aria-label="compare">
-      {chosen.length === 2 ? <>
+      {!chosen.length ? <span>choose a row to compare it with another one{of.sides.length > 0 && ", or with itself before"}</span> : chosen.length === 2 ? <>
         <span>{name(chosen[0]!)} → {name(chosen[1]!)}</span>
-        <button type="button" class="primary" onClick={() => go({ v: "difference", bq: a, q: b, bfrom: "", bto: "" })}>compare these</button>
-        <button type="button" onClick={() => go({ v: "difference", bq: b, q: a, bfrom: "", bto: "" })}>the other way</button>
+        <button type="button" class="primary" onClick={() => go({ ...fresh, v: "difference", bq: a, q: b })}>compare these</button>
+        <button type="button" onClick={() => go({ ...fresh, v: "difference", bq: b, q: a })}>the other way</button>
       </> : <>
         <span>{name(chosen[0]!)} with a second row{of.sides.length > 0 && ", or with itself"}</span>
         {of.sides.map(({ ago }) => <button type="button" key={ago} onClick={() => go(since(state, a!, ago))}>{spoken[ago]} before</button>)}
       </>}
-      <button type="button" class="quiet" aria-label="choose none" title="choose none" onClick={clear}>✕</button>
+      {chosen.length > 0 && <button type="button" class="quiet" aria-label="choose none" title="choose none" onClick={clear}>✕</button>}
     </div>
   );
 }
@@ -231,7 +230,7 @@ function Choose({ r, chosen, toggle }: One) {
 }
 
 function Name({ page: { state, go }, of, r }: One) {
-  return <button type="button" class="link go" title={text(r.value)} onClick={() => go({ v: "flame", q: narrowed(state.q, of.label, r.value), by: "", z: "", s: "" })}>{r.value ? text(r.value, 120) : "none"}</button>;
+  return <button type="button" class="link go" title={text(r.value)} onClick={() => go({ ...fresh, v: "flame", q: narrowed(state.q, of.label, r.value), by: "" })}>{r.value ? text(r.value, 120) : "none"}</button>;
 }
 
 // Share is the part of all, as a bar.
@@ -252,5 +251,5 @@ function Change({ page: { state, go }, of, r, ago, before }: One & { before: num
 function Function({ c }: { c: Changed | undefined }) {
   if (!c) return null;
   const [before, after] = c.flat.map((v, i) => v / c.of[i]!) as [number, number];
-  return <span title={`${text(c.name)}: ${percent(before, 1)} → ${percent(after, 1)} of all, in this function itself`}><small class={after > before ? "grew" : "shrank"}>{percent(before, 1)} → {percent(after, 1)}</small> <code>{text(split(c.name)[1], 60)}</code></span>;
+  return percent(before, 1) === percent(after, 1) ? null : <span title={`${text(c.name)}: ${percent(before, 1)} → ${percent(after, 1)} of all, in this function itself`}><small class={after > before ? "grew" : "shrank"}>{percent(before, 1)} → {percent(after, 1)}</small> <code>{text(split(c.name)[1], 60)}</code></span>;
 }

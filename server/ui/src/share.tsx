@@ -6,7 +6,7 @@ import { saveWithToken, type Head } from "./api";
 import { sampleType } from "./chart";
 import { clock, text } from "./format";
 import { saveGraph } from "./graph";
-import { useOutside } from "./events";
+import { useOutside, walkMenu } from "./events";
 import { copy, fixed, question, type Page } from "./page";
 import { link, type Params } from "./request";
 import { end, print, resolve, stamp, type State } from "./url";
@@ -57,7 +57,7 @@ export function Share({ page }: { page: Page }) {
   const command = line.isOld ? undefined : line.data?.command;
   const item = (what: string, run: () => void) => <button type="button" role="menuitem" onClick={() => { set(false); run(); }}>{what}</button>;
   return (
-    <span class="menu-place" ref={place} onKeyDown={(e) => { if (e.key === "Escape") set(false); }}>
+    <span class="menu-place" ref={place} onKeyDown={(e) => isOpen && walkMenu(e, place.current!, () => set(false))}>
       <button type="button" aria-haspopup="menu" aria-expanded={isOpen} onClick={() => set(!isOpen)}>share</button>
       {isOpen && (
         <div class="menu" role="menu" aria-label="share">

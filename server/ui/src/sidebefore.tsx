@@ -22,7 +22,7 @@ export function SideBefore({ page }: { page: Page }) {
       <TimeField label="from, before" value={state.bfrom} go={(bfrom) => go({ bfrom })} placeholder="same" />
       <span aria-hidden="true">–</span>
       <TimeField label="to, before" value={state.bto} go={(bto) => go({ bto })} placeholder="same" />
-      <input class="selector-before" type="text" aria-label="selector, before" placeholder="same selector" spellcheck={false} value={typed} onInput={(e) => set(e.currentTarget.value)} onChange={(e) => go({ bq: e.currentTarget.value.trim() })} />
+      <input class="selector-before" type="text" aria-label="selector, before" title={typed} placeholder="same selector" spellcheck={false} value={typed} onInput={(e) => set(e.currentTarget.value)} onChange={(e) => go({ bq: e.currentTarget.value.trim() })} />
       {presets.map(([what, by]) => <button type="button" key={what} onClick={() => go({ bfrom: shifted(state.from, by), bto: shifted(end(state), by) })}>{what}</button>)}
       <button type="button" title="the second half of the range against the first" onClick={() => go({ bfrom: stamp(Math.floor(range.from)), bto: half, from: half, to: stamp(Math.ceil(range.to)) })}>halves</button>
       <VersionPreset page={page} />
@@ -39,8 +39,8 @@ function VersionPreset({ page }: { page: Page }) {
   if (!after || !before) return null;
   return (
     <button type="button" class="version" title={`${text(after.label, 40)} ${text(after.value, 80)} against ${text(before.value, 80)}`}
-      onClick={() => go({ q: withLabel(state.q, after.label, after.value), bq: withLabel(state.q, before.label, before.value), bfrom: "", bto: "" })}>
-      {text(after.value, 16)} against {text(before.value, 16)}
+      onClick={() => go({ z: "", q: withLabel(state.q, after.label, after.value), bq: withLabel(state.q, before.label, before.value), bfrom: "", bto: "" })}>
+      version {text(after.value, 16)} against {text(before.value, 16)}
     </button>
   );
 }

@@ -82,7 +82,7 @@ function hatch(ctx: CanvasRenderingContext2D, f: Frame, end: number, colours: Co
   ctx.fillStyle = colours.muted;
   ctx.font = "11px system-ui, sans-serif";
   ctx.textAlign = "right";
-  ctx.fillText("evicted, or not there yet", end - 8, 13);
+  ctx.fillText("no states here", end - 8, 13);
   ctx.textAlign = "left";
 }
 

@@ -134,7 +134,7 @@ function Rows({ page, of }: { page: Page; of: Pixels }) {
   const click = (e: MouseEvent) => { const p = placeOf(e); if (p) { setAt(p); choose(p); } };
   const walk = (p: Place) => { setAt(p); details.say(describe(of, p)); };
   const key = (e: KeyboardEvent) => { if (rowsKey(e, page, of, safe, walk, choose)) e.preventDefault(); };
-  const rows = Math.min(of.rows.length, mostSeen);
+  const tallest = useRef(0), rows = (tallest.current = Math.max(tallest.current, Math.min(of.rows.length, mostSeen))); // a click moves nothing
   useEffect(() => {
     const el = scroll.current, y = safe.row * rowHeight;
     if (el && (y < el.scrollTop || y + rowHeight > el.scrollTop + el.clientHeight)) el.scrollTop = Math.max(0, y - el.clientHeight / 2);

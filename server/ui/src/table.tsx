@@ -75,19 +75,19 @@ function SortHead({ page: { state, go }, by, what, isNumber = false }: { page: P
   const isOn = state.sort === by;
   return (
     <th scope="col" class={isNumber ? "n" : ""} aria-sort={isOn ? (by === "name" ? "ascending" : "descending") : undefined}>
-      <button type="button" class="sort" onClick={() => go({ sort: by })}>{what}{isOn && <span aria-hidden="true">{by === "name" ? " ▴" : " ▾"}</span>}</button>
+      <button type="button" class="sort" title={isNumber && isDifference(state) ? "the change, and in percent of the function's own value before" : undefined} onClick={() => go({ sort: by })}>{what}{isOn && <span aria-hidden="true">{by === "name" ? " ▴" : " ▾"}</span>}</button>
     </th>
   );
 }
 
 function FunctionRow({ page: { state, go, unit }, f, top, noise }: { page: Page; f: Top["functions"][number]; top: Top; noise?: Noise }) {
   const within = noise?.(f.name);
-  const [folder, rest] = split(f.name), one = exactly(f.name), where = f.file ? text(f.file) + (f.line ? ":" + f.line : "") : "";
+  const [folder, rest] = split(f.name), one = exactly(f.name), isOfOne = state.v === "source" || state.v === "sandwich", isOn = isOfOne ? state.fn === f.name : state.s === one;
   return (
-    <tr class={state.s === one ? "chosen" : ""} onPointerEnter={() => lit.set(f.name)} onPointerLeave={() => lit.set("")}>
+    <tr class={isOn ? "chosen" : ""} onPointerEnter={() => lit.set(f.name)} onPointerLeave={() => lit.set("")}>
       <td>
-        <span class="name" title={text(f.name) + (where && "\n" + where)}>
-          <button type="button" class="link" aria-pressed={state.s === one} onFocus={() => lit.set(f.name)} onBlur={() => lit.set("")} onClick={() => go({ s: state.s === one ? "" : one })}><span class="folder">{text(folder, 200)}</span><span class="rest"><bdi>{text(rest, 200)}</bdi></span></button>
+        <span class="name" title={text(f.name) + (f.file && "\n" + text(f.file))}>
+          <button type="button" class="link" aria-pressed={isOn} onFocus={() => lit.set(f.name)} onBlur={() => lit.set("")} onClick={() => go(isOfOne ? { fn: f.name } : { s: isOn ? "" : one })}><span class="folder">{text(folder, 200)}</span><span class="rest"><bdi>{text(rest, 200)}</bdi></span></button>
           <button type="button" class="quiet to-sandwich" aria-label={"callers and callees of " + text(f.name, 100)} title="callers and callees" onClick={() => go({ v: "sandwich", fn: f.name })}>⇅</button>
           <button type="button" class="quiet to-source" aria-label={"lines of " + text(f.name, 100)} title="lines of source" onClick={() => go({ v: "source", fn: f.name })}>≡</button>
         </span>

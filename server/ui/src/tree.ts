@@ -47,7 +47,6 @@ export class Tree {
   isOther(node: number): boolean { return this.of.function[node] === 1; }
   name(node: number): string { return node === 0 ? this.root : this.of.names[this.of.function[node]!]!; }
   file(node: number): string { return this.of.texts[this.of.files[this.of.function[node]!]!] ?? ""; }
-  line(node: number): number { return this.of.lines[this.of.function[node]!] ?? 0; }
   binary(node: number): string { return this.of.texts[this.of.binaries[this.of.function[node]!]!] ?? ""; }
   self(node: number, side: number): number { return this.of.self[side]![node]!; }
   get sides(): number { return this.total.length; }

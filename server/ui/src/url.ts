@@ -82,6 +82,9 @@ export function narrowed(q: string, label: string, value: string): string {
   return inside === matcher ? q : `{${inside ? inside + "," : ""}${matcher}}`;
 }
 
+// fresh is the change of the state that forgets what was chosen of a selection: the side before, frames, rows and states.
+export const fresh = { bq: "", bfrom: "", bto: "", z: "", win: "", s: "", fn: "", near: "", focus: "", ignore: "", hide: "", rf: "", st: "", ns: "", at: "", mw: "" } as const;
+
 // isDifference reports whether a state has a side before. The lines of a function have the one that was chosen.
 export const isDifference = (s: State) => s.v === "difference" || (s.v === "source" && s.bq + s.bfrom + s.bto !== "");
 

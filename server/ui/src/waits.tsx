@@ -56,7 +56,7 @@ function Table({ page, of }: { page: Page; of: Answered }) {
   return (
     <div class="table-scroll whole" tabIndex={0} role="region" aria-label="how long states last">
       <table class="list">
-        <caption class="muted">{isLatency ? "How long what could run waited until it ran" : `States of ${many(of.attributes, noun(page.state.p))}, without the time in none`}{of.all > of.rows.length && `, the ${of.rows.length.toLocaleString("en")} longest of ${of.all.toLocaleString("en")}`}</caption>
+        <caption class="muted">{isLatency ? "How long what could run waited until it ran" : `States of ${many(of.attributes, noun(page.state.p))} of the history ${text(page.state.h, 60)}${page.state.q && ", whatever the selector"}, without the time in none`}{of.all > of.rows.length && `, the ${of.rows.length.toLocaleString("en")} longest of ${of.all.toLocaleString("en")}`}</caption>
         <thead><tr>{heads.map((i) => <th scope="col" key={i}>{names[by[i]!] ?? by[i]}</th>)}{["total", "share", "count", "mean", "p50", "p99"].map((k) => <th scope="col" class="n" key={k}>{k}</th>)}<th scope="col" class="n">longest</th></tr></thead>
         <tbody>{rows.map((r) => <Line page={page} r={r} heads={heads} state={r.key[last]!} total={total} key={r.key.join("\0")} />)}</tbody>
       </table>
@@ -65,15 +65,15 @@ function Table({ page, of }: { page: Page; of: Answered }) {
   );
 }
 
-function Line({ page: { go }, r, heads, state, total }: { page: Page; r: Stats; heads: number[]; state: string; total: number }) {
+function Line({ page: { state: { at, st }, go }, r, heads, state, total }: { page: Page; r: Stats; heads: number[]; state: string; total: number }) {
   const ns = (v: number) => value(v, "nanoseconds"), { attribute, start, end } = r.longest;
   const find = () => go({ from: start, to: end, at: attribute, st: r.longest.state, ns: "", mw: "", z: "" });
   return (
-    <tr>
+    <tr class={"goes" + (at === attribute && st === r.longest.state ? " chosen" : "")} onClick={find}>
       {heads.map((i) => [i, r.key[i]!] as const).map(([i, k]) => <td key={i}>{k === state && fillOf(state) >= 0 && <i class={"fill fill" + fillOf(state)} aria-hidden="true" />}{k === "null" ? "" : text(k, 120)}</td>)}
       <td class="n">{ns(r.total_ns)}</td><td class="n">{percent(r.total_ns, total)}</td><td class="n">{r.count.toLocaleString("en")}</td>
       <td class="n">{ns(r.mean_ns)}</td><td class="n">{ns(r.p50_ns)}</td><td class="n">{ns(r.p99_ns)}</td>
-      <td class="n"><button type="button" class="link" title={"show " + text(attribute, 80) + " then"} onClick={find}>{ns(r.max_ns)}</button></td>
+      <td class="n"><button type="button" class="link" title={"show " + text(attribute, 80) + " then"}>{ns(r.max_ns)}</button></td>
     </tr>
   );
 }
