@@ -112,7 +112,7 @@ func open(t *testing.T, h http.Handler, path string) *tab {
 		// were not read (409).
 		isUnread := rec.code == http.StatusConflict && strings.HasPrefix(r.URL.Path, "/older/")
 		if rec.code >= 400 && rec.code != http.StatusGone && !isUnread && rec.code != 499 && r.Context().Err() == nil {
-			b.failed = append(b.failed, r.URL.Path)
+			b.failed = append(b.failed, r.URL.RequestURI())
 		}
 	}))
 	b.url = srv.URL

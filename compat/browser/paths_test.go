@@ -113,7 +113,7 @@ func TestPathDifference(t *testing.T) {
 	b.until("location.search.includes('side=before')")
 	b.press("gone")
 	b.settles("location.search.includes('ch=gone') && document.body.innerText.includes('No function is of this kind.')")
-	b.press("changed")
+	b.press("on both sides")
 	b.settles("location.search.includes('ch=both') && document.querySelectorAll('table.top tbody tr').length > 50")
 	b.press("scaled to the same total")
 	b.settles("location.search.includes('norm=1') && document.querySelector('.total')?.textContent.includes('±0 %')")

@@ -137,15 +137,15 @@ func TestStateRows(t *testing.T) {
 		b.until("!document.querySelector('.states.old')")
 	}
 	b.until("new URLSearchParams(location.search).get('ro') === 'wlas'")
-	b.says("the longest waits first")
+	b.says("by longest wait")
 	b.until(option + ".includes('longest wait')")
 	b.settles(readyStates)
 	b.shot("rows-1280")
 	b.looks("rows", 1920, 1280, 390)
 	b.goTo("/") // an hour, of which the trace is seconds
-	b.settles("[...document.querySelectorAll('.states button')].some((e) => e.textContent.startsWith('only its '))")
-	b.until("[...document.querySelectorAll('.states button')].find((e) => e.textContent.startsWith('only its ')).click() ?? true")
-	b.settles("/[?&]from=20/.test(location.search) && /[?&]to=20/.test(location.search) && ![...document.querySelectorAll('.states button')].some((e) => e.textContent.startsWith('only its ')) && " + rows + " >= " + fmt.Sprint(all))
+	b.settles("[...document.querySelectorAll('.states button')].some((e) => e.textContent.startsWith('show its '))")
+	b.until("[...document.querySelectorAll('.states button')].find((e) => e.textContent.startsWith('show its ')).click() ?? true")
+	b.settles("/[?&]from=20/.test(location.search) && /[?&]to=20/.test(location.search) && ![...document.querySelectorAll('.states button')].some((e) => e.textContent.startsWith('show its ')) && " + rows + " >= " + fmt.Sprint(all))
 }
 
 // TestWaits asks how long states last, by state, goroutine and function, and how long what could run waited; a click goes to
@@ -153,7 +153,7 @@ func TestStateRows(t *testing.T) {
 func TestWaits(t *testing.T) {
 	b := open(t, recorded(t), "/?from=latest-1s&v=waits")
 	b.until("document.querySelectorAll('.waits tbody tr').length > 2")
-	b.says("without the time in none")
+	b.says("were in each state")
 	b.press("scheduler latency")
 	b.until("location.search.includes('wb=latency') && document.querySelector('.waits caption')?.textContent.startsWith('How long what could run')")
 	b.shot("waits-latency")
@@ -167,6 +167,6 @@ func TestWaits(t *testing.T) {
 	b.until("/[?&]at=Goroutines/.test(location.search) && /[?&]from=20/.test(location.search)")
 	b.goTo("/?v=waits&from=2020-01-01T00:00:00Z&to=2020-01-01T01:00:00Z")
 	b.says("No state in this range.")
-	b.until("[...document.querySelectorAll('.waits button')].find((e) => e.textContent.startsWith('show these ')).click() ?? true") // where they are
+	b.until("[...document.querySelectorAll('.waits button')].find((e) => e.textContent.startsWith('show its ')).click() ?? true") // where they are
 	b.settles("document.querySelectorAll('.waits tbody tr').length > 2")
 }

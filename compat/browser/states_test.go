@@ -119,12 +119,12 @@ func onlyOf(b *tab, prefix string) {
 func TestStates(t *testing.T) {
 	b := open(t, threads(t, 30, 600), "/")
 	b.settles(readyStates)
-	b.says("30 threads, the most changes first")
+	b.says("30 threads by changes")
 	if all := functions(b); len(all) < 10 {
 		t.Fatalf("functions %q", all)
 	}
 	b.click("#tab-states")
-	b.says("without a state: no label of the path")
+	b.says("without a state: no label that says whose state it is")
 	b.shot("states-tab")
 	b.press("waiting (lock)")
 	b.until("new URLSearchParams(location.search).get('st') === 'waiting (lock)'")
@@ -139,7 +139,7 @@ func TestStates(t *testing.T) {
 		t.Errorf("loaded again it is %s, not %s", query(b), before)
 	}
 	b.click("#tab-states")
-	b.press("without a state: no label of the path")
+	b.press("without a state: no label that says whose state it is")
 	b.until("location.search.includes('ns=no')")
 	b.until("document.querySelectorAll('table.top tbody tr').length === 1 && document.querySelector('table.top tbody').textContent.includes('signal.f')")
 	b.press("✕ clear")

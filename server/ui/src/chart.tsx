@@ -29,7 +29,7 @@ function shown({ state, range }: Page) {
     if (state.bfrom) from = Math.min(from, resolve(state.bfrom, range));
     if (state.bto) to = Math.max(to, resolve(state.bto, range));
   }
-  return { from, to: Math.max(to, from + 1000) };
+  return { from, to: Math.max(to, from + 1) };
 }
 
 // none is an axis alone, for states without samples.
@@ -72,7 +72,7 @@ function linesOf(series: Series[], isMean: boolean, { unit, state }: Page, step:
     const values: Line["values"] = times.map(() => null);
     let sum = 0;
     for (const p of points) sum += values[at.get(Number(p.timestamp))!] = p.value ?? 0;
-    return { name: labels.map((l) => l.value).join(" ") || (labels.length ? "none" : "all"), label: labels[0]?.value ?? null, sum, values };
+    return { name: labels.map((l) => l.value).join(" ") || (state.by ? "none" : "all"), label: labels[0]?.value ?? null, sum, values };
   });
   const isSum = state.sum === "1" && isGauge(sampleType(state.t)), isRate = !isMean && !isSum, total = (v: number) => value(v, unit);
   const all = largest({ times, lines, isMean: isMean || isRate, show: isRate ? (v) => rated(v, unit, sampleType(state.t)) : total, total: isRate ? total : undefined, what: "" });
@@ -187,7 +187,7 @@ function make(host: HTMLElement, latest: { current: PlotProps }, of: Lines): uPl
 function shade(u: uPlot, { from, page: { state, range, floor } }: PlotProps) {
   const { ctx, bbox } = u, x = (t: number) => Math.min(bbox.left + bbox.width, Math.max(bbox.left, u.valToPos(t, "x", true)));
   const band = (a: number, b: number, colour: string) => { ctx.fillStyle = colour; ctx.fillRect(x(a), bbox.top, x(b) - x(a), bbox.height); };
-  if (isDifference(state) && state.bq + state.bfrom + state.bto) {
+  if (isDifference(state) && state.bfrom + state.bto) {
     band(resolve(state.bfrom || state.from, range), resolve(state.bto || end(state), range), css("--before"));
     band(range.from, range.to, css("--after"));
   }

@@ -7,12 +7,14 @@ import { defaults, fresh, parseAgo, type Field } from "./url";
 const patterns: [Field, string][] = [["focus", "with"], ["ignore", "without"], ["hide", "hidden"], ["s", "search"]];
 
 export function Crumbs({ page: { state, go, range } }: { page: Page }) {
-  const all = { ...fresh, q: "", from: defaults.from, to: "" }, isNarrowed = Object.entries(all).some(([f, v]) => state[f as Field] !== v);
+  const all = { ...fresh, q: "", by: "", from: defaults.from, to: "" }, isNarrowed = Object.entries(all).some(([f, v]) => state[f as Field] !== v);
   const length = span(Math.max(0, range.to - range.from));
   const ago = parseAgo(state.from);
   const when = ago && !state.to ? `${ago.base === "now" ? "last" : "newest"} ${state.from.replace(/^[a-z]*-?/, "") || length}` : `${clock(range.from)} + ${length}`;
   return (
     <nav class="crumbs" aria-label="what is seen">
+      <button type="button" class="quiet" onClick={() => history.back()}>‹ back</button>
+      <button type="button" class="quiet" disabled={!isNarrowed} onClick={() => go(all)}>✕ clear</button>
       <span>all</span>
       {state.q && <Crumb clear={() => go({ q: "" })} what="the selector">{text(state.q, 200)}</Crumb>}
       {state.v === "difference" && state.bq && <Crumb clear={() => go({ bq: "" })} what="the selector before">before: {text(state.bq, 200)}</Crumb>}
@@ -21,9 +23,6 @@ export function Crumbs({ page: { state, go, range } }: { page: Page }) {
       {state.at && <Crumb clear={() => go({ at: "", mw: "" })} what="the attribute">{text(state.at, 60)}</Crumb>}
       {(state.st || state.ns) && <Crumb clear={() => go({ st: "", ns: "", mw: "" })} what="the state">{text(state.st || state.ns, 60)}</Crumb>}
       {state.z && <Crumb clear={() => go({ z: "" })} what="the zoom">zoomed</Crumb>}
-      <span class="grow" />
-      <button type="button" class="quiet" onClick={() => history.back()}>‹ back</button>
-      <button type="button" class="quiet" disabled={!isNarrowed} onClick={() => go(all)}>✕ clear</button>
     </nav>
   );
 }

@@ -15,13 +15,12 @@ import { Functions, useRows, useTop } from "./table";
 import { Left } from "./flameview";
 import { Buttons, Search } from "./tools";
 import type { Side } from "./tree";
+import { hasBefore } from "./url";
 import { GraphTools } from "./viewmenu";
-
-const isAsked = ({ state }: Page) => Boolean(state.bq || state.bfrom || state.bto);
 
 export function Difference({ page }: { page: Page }) {
   const { state, go } = page, params = { ...question(state), ...reading(state), inv: state.inv, max_nodes: state.n };
-  const flame = useAnswer(state.t && isAsked(page) ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Flame>("flame", params, signal));
+  const flame = useAnswer(state.t && hasBefore(state) ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Flame>("flame", params, signal));
   const [rows, more] = useRows();
   const top = useTop(page, rows, flame);
   const { of: spread, noise } = useSpread(page, flame, top);
@@ -29,7 +28,7 @@ export function Difference({ page }: { page: Page }) {
   return (
     <>
       <SideBefore page={page} />
-      {!isAsked(page) ? <Message><p>Choose what to compare with: a time before, another selector, or a drag with Shift over the chart.</p></Message> : (
+      {!hasBefore(state) ? <Message><p>Choose what to compare with: a time before, another selector, or a drag with Shift over the chart.</p></Message> : (
         <Panel of={flame}>
           {(data) => !data.tree || data.tree.depth.length < 2 ? <Empty.Nothing page={page} /> : (
             <div class="split">

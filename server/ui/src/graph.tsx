@@ -53,7 +53,7 @@ export function Graph({ page, of, label, isUp = false, side = "", hasZoom = fals
   const lastPath = useRef<number[]>([]);
   const zoomed = hasZoom ? zoomOf(tree, state.z, lastPath.current) : Math.min(ownZoom, tree.size - 1);
   const only = lit.use();
-  const found = useMemo(() => { const p = regular(only ? exactly(only) : state.s); return p && search(tree, p); }, [tree, state.s, only]);
+  const found = useMemo(() => { const p = regular(only === tree.name(0) ? "" : only ? exactly(only) : state.s); return p && search(tree, p); }, [tree, state.s, only]);
   // These run before the next key: a focus that came later would take back its step.
   useLayoutEffect(() => { lastPath.current = zoomed ? tree.path(zoomed).reverse().map((n) => tree.hash[n]!) : []; }, [tree, zoomed]);
   useLayoutEffect(() => { setFocused(zoomed); if (hasZoom) inView.name = zoomed ? tree.name(zoomed) : ""; }, [tree, zoomed]);
@@ -241,7 +241,7 @@ export function describe(tree: Tree, node: number, unit: string, zoomed = 0, sha
   if (tree.sides > 1) parts.push(`${value(tree.total[0]![node]!, unit)} → ${value(t, unit)}`, change(tree.total[0]![node]!, t));
   else parts.push(value(tree.self(node, 0), unit) + " self", value(t, unit) + " total");
   if (zoomed && t <= tree.total[last]![zoomed]!) parts.push(percent(t, tree.total[last]![zoomed]!) + " of view");
-  parts.push(percent(t, all) + " of all");
+  parts.push(`${percent(t, all)} of ${text(tree.name(0), 100)}`);
   if (shares.length) parts.push(shareText(shares, (g) => tree.groups[g]![node]!));
   return parts.join("  ·  ");
 }
@@ -279,6 +279,7 @@ const captionHeight = 18;
 export function saveGraph(texts: string[]) {
   const graphs = [...document.querySelectorAll<HTMLCanvasElement>(".flame canvas")], out = document.createElement("canvas"), ctx = out.getContext("2d"), ratio = devicePixelRatio || 1;
   if (!ctx || !graphs.length) return;
+  const tall = (g: HTMLCanvasElement) => Math.min(g.height, ratio * (parseFloat(g.parentElement!.style.getPropertyValue("--tall")) || Infinity)); // what is below has no frames
   const font = `${12 * ratio}px system-ui, "DejaVu Sans", sans-serif`, margin = 8 * ratio, width = Math.max(...graphs.map((g) => g.width));
   ctx.font = font;
   const lines: string[] = [];
@@ -288,13 +289,13 @@ export function saveGraph(texts: string[]) {
     else lines.push(word);
   });
   out.width = width + 2 * margin;
-  out.height = 2 * margin + lines.length * captionHeight * ratio + graphs.reduce((n, g) => n + g.height + margin, 0);
+  out.height = 2 * margin + lines.length * captionHeight * ratio + graphs.reduce((n, g) => n + tall(g) + margin, margin);
   ctx.fillStyle = css("--surface");
   ctx.fillRect(0, 0, out.width, out.height);
   ctx.fillStyle = css("--ink");
   ctx.font = font; // another size of the canvas forgets it
   lines.forEach((l, i) => ctx.fillText(l, margin, margin + (i + 0.8) * captionHeight * ratio));
-  let y = margin + lines.length * captionHeight * ratio;
-  for (const g of graphs) { ctx.drawImage(g, margin, y); y += g.height + margin; }
-  out.toBlob((blob) => { if (blob) saveAs(blob, text("granary " + texts.at(-1), 120).replace(/[^\w.]+/g, "-") + ".png"); });
+  let y = 2 * margin + lines.length * captionHeight * ratio;
+  for (const g of graphs) { ctx.drawImage(g, 0, 0, g.width, tall(g), margin, y, g.width, tall(g)); y += tall(g) + margin; }
+  out.toBlob((blob) => { if (blob) details.say("the picture is saved"), saveAs(blob, ["granary", ...`${texts.at(-1)}`.match(/\w+/g)!].join("-").slice(0, 120) + ".png"); });
 }

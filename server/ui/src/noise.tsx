@@ -6,7 +6,7 @@ import { useAnswer, type Answer } from "./answer";
 import type { Flame, Top, Typed } from "./api";
 import { clock, count, many, span, text } from "./format";
 import { question, type Page } from "./page";
-import { end, resolve } from "./url";
+import { end, hasBefore, resolve } from "./url";
 
 // noiseFrom is the P from which on a change is within noise: Noise of package internal/change.
 const noiseFrom = 0.01;
@@ -17,7 +17,7 @@ export type Noise = (name: string) => { flat: boolean; cum: boolean } | undefine
 
 // useSpread asks for the spread of a difference, after its picture and its table.
 export function useSpread(page: Page, flame: Answer<Flame>, top: Answer<Top>): { of: Answer<Top>; noise?: Noise } {
-  const { state } = page, isWanted = state.t && flame.data && (flame.data.magnitude[0] || flame.data.magnitude[1]) && !state.st && !state.ns && !state.at;
+  const { state } = page, isWanted = state.t && hasBefore(state) && flame.data && (flame.data.magnitude[0] || flame.data.magnitude[1]) && !state.st && !state.ns && !state.at;
   const params = { ...question(state), sort: "cum", rows: mostFunctions, spread: "1" };
   const of = useAnswer<Top>(isWanted && flame.isDone && top.isDone ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Top>("top", params, signal));
   const data = of.isOld || of.error ? undefined : of.data;

@@ -7,7 +7,7 @@ import { count, many } from "./format";
 import { frames, question, reading } from "./question";
 import { details, inView, lit, missing, spoken, touched, uncopied } from "./signal";
 import type { History } from "./states";
-import { end, parse, parseAgo, print, resolve, shifted, stamp, type Bases, type State } from "./url";
+import { end, hasBefore, parse, parseAgo, print, resolve, shifted, stamp, type Bases, type State } from "./url";
 
 export { details, frames, inView, lit, missing, question, reading, spoken, touched, uncopied };
 
@@ -77,7 +77,7 @@ export const labelRange = (page: Page) => ({ start: String(Math.max(1, Math.floo
 
 // sideBefore returns the times of the side before of a difference: the range before the one that is seen, unless a side is chosen.
 export function sideBefore({ state, range }: Page): Partial<State> {
-  if (state.bfrom || state.bto || state.bq) return {};
+  if (hasBefore(state)) return {};
   const length = range.to - range.from;
   return { bfrom: shifted(state.from, length), bto: shifted(end(state), length) };
 }

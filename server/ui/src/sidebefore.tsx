@@ -6,7 +6,7 @@ import type { Page } from "./page";
 import { TimeField } from "./times";
 import { Toggle } from "./tools";
 import { useVersions, withLabel } from "./versions";
-import { end, shifted, stamp } from "./url";
+import { end, hasBefore, shifted, stamp } from "./url";
 
 const hour = 3600e3;
 
@@ -26,7 +26,7 @@ export function SideBefore({ page }: { page: Page }) {
       {presets.map(([what, by]) => <button type="button" key={what} onClick={() => go({ bfrom: shifted(state.from, by), bto: shifted(end(state), by) })}>{what}</button>)}
       <button type="button" title="the second half of the range against the first" onClick={() => go({ bfrom: stamp(Math.floor(range.from)), bto: half, from: half, to: stamp(Math.ceil(range.to)) })}>halves</button>
       <VersionPreset page={page} />
-      {(state.bfrom || state.bto || state.bq) && <button type="button" title="swap before and after" onClick={() => go(swapped(state))}>swap</button>}
+      {hasBefore(state) && <button type="button" title="swap before and after" onClick={() => go(swapped(state))}>swap</button>}
       <Toggle isOn={state.norm === "1"} set={(on) => go({ norm: on ? "1" : "" })} what="scaled to the same total" />
       {!state.norm && <Toggle isOn={state.rate === "0"} set={(on) => go({ rate: on ? "0" : "" })} what="totals" />}
     </div>

@@ -46,5 +46,5 @@ export function NoSample({ page }: { page: Page }) {
 export function Where({ page: { go, history: of } }: { page: Page }) {
   if (!of?.first || !of.end) return null;
   const from = Date.parse(of.first), to = Date.parse(of.end);
-  return <span>The states of <b>{text(of.name, 60)}</b> are from {clock(from)} to {clock(to)}. <button type="button" onClick={() => go({ from: of.first, to: of.end })}>show these {span(to - from)}</button></span>;
+  return <span>The states of <b>{text(of.name, 60)}</b> are from {clock(from)} to {clock(to)}. <button type="button" onClick={() => go({ from: of.first, to: of.end })}>show its {span(to - from)}</button></span>;
 }

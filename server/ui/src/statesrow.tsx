@@ -18,7 +18,7 @@ const rowHeight = 13, mostSeen = 8, pageRows = 200;
 export function StatesRow({ page, histories, paths }: { page: Page; histories: History[]; paths: string[] }) {
   const { state, go, range } = page, [offset, setOffset] = useState(0);
   const width = usePlotWidth();
-  const params = { p: state.p, from: stamp(range.from), to: stamp(Math.max(range.to, range.from + 1000) + 1), pixels: Math.min(4096, width), rows: pageRows, offset, ...rowOptions(page) };
+  const params = { p: state.p, from: stamp(range.from), to: stamp(Math.max(range.to, range.from + 1) + 1), pixels: Math.min(4096, width), rows: pageRows, offset, ...rowOptions(page) };
   const key = state.p && range.newest && width ? JSON.stringify([state.h, params]) : null;
   const answer = useAnswer<Pixels>(key, (signal) => page.load.ask<Pixels>(`histories/${encodeURIComponent(state.h)}/pixels`, params, signal));
   useEffect(() => setOffset(0), [state.h, state.p, state.rf, state.ro]);
@@ -59,7 +59,7 @@ function Key({ of }: { of: Pixels }) {
 // Short leads to the time of a history that is a small part of what is seen, such as a trace of some seconds in an hour.
 function Short({ page: { go, range }, of }: { page: Page; of: Pixels }) {
   const length = Date.parse(of.to) - Date.parse(of.from);
-  return length > 0 && length < (range.to - range.from) / 10 ? <button type="button" onClick={() => go({ from: of.from, to: of.to })}>only its {span(length)}</button> : null;
+  return length > 0 && length < (range.to - range.from) / 10 ? <button type="button" onClick={() => go({ from: of.from, to: of.to })}>show its {span(length)}</button> : null;
 }
 
 function Count({ page: { state }, of, set }: { page: Page; of: Pixels; set: (offset: number) => void }) {
@@ -67,7 +67,7 @@ function Count({ page: { state }, of, set }: { page: Page; of: Pixels; set: (off
   return (
     <span class="muted">
       {of.offset > 0 && <button type="button" class="quiet" onClick={() => set(Math.max(0, of.offset - pageRows))}>‹ {pageRows} before</button>}
-      {of.offset > 0 || last < of.all ? `${of.offset + 1} to ${last} of ${of.all.toLocaleString("en")}` : many(of.all, noun(state.p))}{of.all > 1 && (state.ro.includes("w") ? ", the longest waits first" : ", the most changes first")}
+      {of.offset > 0 || last < of.all ? `${of.offset + 1} to ${last} of ${of.all.toLocaleString("en")}` : many(of.all, noun(state.p))}{of.all > 1 && (state.ro.includes("w") ? " by longest wait" : " by changes")}
       {last < of.all && <button type="button" class="quiet" onClick={() => set(last)}>{Math.min(pageRows, of.all - last)} more ›</button>}
     </span>
   );
@@ -107,7 +107,7 @@ function Rows({ page, of }: { page: Page; of: Pixels }) {
     const { ctx, width, height } = fitted, own = place.getBoundingClientRect(), axis = document.querySelector(".plot .u-over")?.getBoundingClientRect();
     const all = colours(), key = state.st + all.surface + all.fills.join();
     if (picture.current?.of !== of || picture.current.key !== key) picture.current = { of, key, image: image(of, all, state.st) };
-    frame.current = { from: range.from, to: Math.max(range.to, range.from + 1000), left: axis ? axis.left - own.left : 0, width: axis ? axis.width : width, rowHeight, top: place.scrollTop, height };
+    frame.current = { from: range.from, to: Math.max(range.to, range.from + 1), left: axis ? axis.left - own.left : 0, width: axis ? axis.width : width, rowHeight, top: place.scrollTop, height };
     paint(ctx, of, picture.current.image, frame.current, all);
     names(ctx, of, state.p, frame.current, all);
     dots(ctx, of, frame.current, all);

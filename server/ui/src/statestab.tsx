@@ -26,7 +26,7 @@ function samples({ state: s }: Page) {
 }
 
 const reasons: Record<string, string> = {
-  "no label": "no label of the path", "no attribute": "no such attribute in the history", "no instant": "outside of the time of the history",
+  "no label": "no label that says whose state it is", "no attribute": "labels of no attribute of the history", "no instant": "outside of the time of the history",
 };
 
 function Bars({ page }: { page: Page }) {
@@ -38,7 +38,7 @@ function Bars({ page }: { page: Page }) {
       {(data) => !data.groups.length ? <Empty.Nothing page={page} /> : (
         <div class="table-scroll whole" tabIndex={0} role="region" aria-label="samples by state">
           <Note of={data.lengths} />
-          {data.groups.every((g) => g.status !== "known") && <Message><p>No sample has a state: {reasons[data.groups[0]!.status]}. A sample is in the state of the attribute that its labels name: of <code>Threads/&#123;tid&#125;</code> by its label tid. The path is <code>{text(state.p, 80)}</code>.</p><p><Where page={page} /></p></Message>}
+          {data.groups.every((g) => g.status !== "known") && <Message><p>No sample has a state: {reasons[data.groups[0]!.status]}. The path <code>{text(state.p, 80)}</code> takes it from the label in braces.</p>{data.groups[0]!.status === "no instant" && <p><Where page={page} /></p>}</Message>}
           <table class="list bars">
             <thead><tr><th scope="col">state</th><th scope="col" class="n">{data.sample_type}</th><th scope="col" class="n">share</th><th scope="col" class="wide-column"><span class="sr">bar</span></th>{state.at && <th scope="col">all others</th>}</tr></thead>
             <tbody>{data.groups.toSorted((a, b) => Number(a.status !== "known") - Number(b.status !== "known") || b.magnitude - a.magnitude).map((g) => <Bar page={page} g={g} of={data} key={g.status + g.state} />)}</tbody>

@@ -38,7 +38,7 @@ export function Functions({ page, of, more, noise }: { page: Page; of: Answer<To
   if (!useOpen("table")) return null;
   return (
     <div class="functions">
-      {isDifference(state) && <div class="tools"><Buttons label="functions that are" of={[["", "all"], ["new", "new"], ["gone", "gone"], ["both", "changed"]]} value={state.ch} set={(ch) => go({ ch })} /></div>}
+      {isDifference(state) && <div class="tools"><Buttons label="functions that are" of={[["", "all changes"], ["new", "new"], ["gone", "gone"], ["both", "on both sides"]]} value={state.ch} set={(ch) => go({ ch })} /></div>}
       <Panel of={of}>{(top) => <Table page={page} top={top} more={more} noise={noise} />}</Panel>
     </div>
   );

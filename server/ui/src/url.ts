@@ -85,8 +85,9 @@ export function narrowed(q: string, label: string, value: string): string {
 // fresh is the change of the state that forgets what was chosen of a selection: the side before, frames, rows and states.
 export const fresh = { bq: "", bfrom: "", bto: "", z: "", win: "", s: "", fn: "", near: "", focus: "", ignore: "", hide: "", rf: "", st: "", ns: "", at: "", mw: "" } as const;
 
-// isDifference reports whether a state has a side before. The lines of a function have the one that was chosen.
-export const isDifference = (s: State) => s.v === "difference" || (s.v === "source" && s.bq + s.bfrom + s.bto !== "");
+// hasBefore reports whether a side before is chosen, and isDifference whether the view has one: the lines of a function do if it is.
+export const hasBefore = (s: State) => s.bq + s.bfrom + s.bto !== "";
+export const isDifference = (s: State) => s.v === "difference" || (s.v === "source" && hasBefore(s));
 
 // shifted returns the time a duration before one: an absolute one, or one before the same base. "" if it cannot be told.
 export function shifted(time: string, millis: number): string {

@@ -40,7 +40,7 @@ export function Waits({ page }: { page: Page }) {
         <span class="grow" />
         {state.t && <button type="button" class="link" onClick={() => go({ v: "states" })}>samples by state</button>}
       </div>
-      {state.at && <div class="choice-note"><Woken page={page} /></div>}
+      <div class="choice-note">{state.at ? <Woken page={page} /> : "A click on a row shows the longest of its states, and what ended it."}</div>
       <Panel of={answer}>{(of) => <Table page={page} of={of} />}</Panel>
     </section>
   );
@@ -56,7 +56,7 @@ function Table({ page, of }: { page: Page; of: Answered }) {
   return (
     <div class="table-scroll whole" tabIndex={0} role="region" aria-label="how long states last">
       <table class="list">
-        <caption class="muted">{isLatency ? "How long what could run waited until it ran" : `States of ${many(of.attributes, noun(page.state.p))} of the history ${text(page.state.h, 60)}${page.state.q && ", whatever the selector"}, without the time in none`}{of.all > of.rows.length && `, the ${of.rows.length.toLocaleString("en")} longest of ${of.all.toLocaleString("en")}`}</caption>
+        <caption class="muted">{isLatency ? "How long what could run waited until it ran" : `How long ${many(of.attributes, noun(page.state.p))} of ${text(page.state.h, 60)} were in each state${page.state.q && ": of all of them, because the selector chooses samples"}`}{of.all > of.rows.length && `, the ${of.rows.length.toLocaleString("en")} longest of ${of.all.toLocaleString("en")}`}</caption>
         <thead><tr>{heads.map((i) => <th scope="col" key={i}>{names[by[i]!] ?? by[i]}</th>)}{["total", "share", "count", "mean", "p50", "p99"].map((k) => <th scope="col" class="n" key={k}>{k}</th>)}<th scope="col" class="n">longest</th></tr></thead>
         <tbody>{rows.map((r) => <Line page={page} r={r} heads={heads} state={r.key[last]!} total={total} key={r.key.join("\0")} />)}</tbody>
       </table>
