@@ -3,9 +3,11 @@ package profile
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
+	pprof "github.com/google/pprof/profile"
 	"pgregory.net/rapid"
 
 	codec "github.com/granarydb/granary/profile/pprof"
@@ -66,6 +68,44 @@ func TestLocationColumns(t *testing.T) {
 			t.Fatalf("a text is there twice: %q", c.Texts)
 		}
 	})
+}
+
+// TestLocationColumns_Expect: columns that are told how many locations come are the same ones, and memory is taken for no more than
+// maxBytes.
+func TestLocationColumns_Expect(t *testing.T) {
+	const n, maxBytes = 5000, 1 << 20
+	record := func(i int) []byte {
+		l := pprof.Location{Address: uint64(i)}
+		for k := range i % 7 {
+			l.Line = append(l.Line, pprof.Line{Function: &pprof.Function{Name: fmt.Sprint("f", i%100)}, Line: int64(k)})
+		}
+		record, _ := locationRecord(nil, &l, nil)
+		return record
+	}
+	var plain, told, bound codec.LocationColumns
+	told.Expect(n, 0)
+	bound.Expect(1<<40, maxBytes)
+	if got := 8*cap(bound.Addresses) + 4*(cap(bound.Files)+cap(bound.BuildIDs)+cap(bound.LineEnds)); got > maxBytes {
+		t.Errorf("%d bytes for locations, at most %d", got, maxBytes)
+	}
+	for i := range n {
+		for _, c := range []*codec.LocationColumns{&plain, &told, &bound} {
+			if _, err := c.Append(record(i), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, c := range map[string]*codec.LocationColumns{"told": &told, "bound": &bound} {
+		if !slices.Equal(c.Addresses, plain.Addresses) || !slices.Equal(c.LineEnds, plain.LineEnds) || !slices.Equal(c.Functions, plain.Functions) || !slices.Equal(c.Lines, plain.Lines) || !slices.Equal(c.Texts, plain.Texts) {
+			t.Errorf("%s: the columns differ", name)
+		}
+	}
+	if got, most := cap(told.Lines), len(told.Lines)+len(told.Lines)/10; got > most {
+		t.Errorf("room for %d lines of %d, at most %d", got, len(told.Lines), most)
+	}
+	if got := (3*4+2*8)*cap(bound.Lines) + 20*cap(bound.Addresses); got > 2*maxBytes {
+		t.Errorf("%d bytes, and %d locations: at most %d", got, n, 2*maxBytes)
+	}
 }
 
 // checkColumns compares a location in columns with its record.

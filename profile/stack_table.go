@@ -27,12 +27,33 @@ type StackTable struct {
 // and what LocationColumns.Append says for each distinct location. The errors are columnstore.ErrQuery for a column without
 // lists, columnstore.ErrQueryMemory, ErrLocation and ctx.Err().
 func NewStackTable(ctx context.Context, column *columnstore.GroupColumn, maxBytes int64) (*StackTable, error) {
-	t := &StackTable{Ends: []int32{0}}
-	if err := checkLists(column); err != nil {
+	t := &StackTable{Groups: make([]uint32, 0, len(column.Codes)), Ends: []int32{0}}
+	elements, err := t.stacks(ctx, column, maxBytes)
+	if err != nil {
 		return nil, err
 	}
+	t.Locations.Expect(len(elements), maxBytes)
+	reader := column.Lists.RecordReader()
+	for i, element := range elements {
+		if i%locationsAtOnce == 0 {
+			if err := t.check(ctx, maxBytes); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := t.Locations.Append(reader.Read(element)); err != nil {
+			return nil, err
+		}
+	}
+	return t, t.check(ctx, maxBytes)
+}
+
+// stacks fills in all but the locations, and returns the distinct elements of lists, which are the locations in their order.
+func (t *StackTable) stacks(ctx context.Context, column *columnstore.GroupColumn, maxBytes int64) (elements []uint32, err error) {
+	if column.Values.Len() > 0 {
+		return nil, fmt.Errorf("%w: column %q has no lists", columnstore.ErrQuery, column.Name)
+	}
 	stacks, locations := codeIndex{}, codeIndex{}
-	reader, cursor := column.Lists.RecordReader(), column.Lists.Cursor()
+	cursor := column.Lists.Cursor()
 	for i, code := range column.Codes {
 		if i%stacksAtOnce == 0 {
 			if err := t.check(ctx, maxBytes); err != nil {
@@ -46,11 +67,8 @@ func NewStackTable(ctx context.Context, column *columnstore.GroupColumn, maxByte
 			for _, element := range cursor.Elements() {
 				location, known := locations.find(element)
 				if !known {
-					at, err := t.Locations.Append(reader.Read(element))
-					if err != nil {
-						return nil, err
-					}
-					*location = uint32(at + 1)
+					elements = append(elements, element)
+					*location = uint32(len(elements))
 				}
 				t.Members = append(t.Members, *location-1)
 			}
@@ -58,11 +76,14 @@ func NewStackTable(ctx context.Context, column *columnstore.GroupColumn, maxByte
 		}
 		t.Groups = append(t.Groups, *stack-1)
 	}
-	return t, t.check(ctx, maxBytes)
+	return elements, nil
 }
 
-// stacksAtOnce is the number of stacks between two checks of the context and of the memory.
-const stacksAtOnce = 256
+// Stacks and locations between two checks of the context and of the memory.
+const (
+	stacksAtOnce    = 256
+	locationsAtOnce = 4096
+)
 
 // check returns why the table cannot grow.
 func (t *StackTable) check(ctx context.Context, maxBytes int64) error {
@@ -81,47 +102,26 @@ type MappedFile struct{ File, BuildID string }
 // locations. Locations without a binary have an empty one. It skips the lines of locations; costs and errors are
 // otherwise as for NewStackTable without a bound, because binaries are few.
 func MappedFiles(ctx context.Context, column *columnstore.GroupColumn) ([]MappedFile, error) {
-	if err := checkLists(column); err != nil {
+	elements, err := new(StackTable).stacks(ctx, column, 0)
+	if err != nil {
 		return nil, err
 	}
 	var found []MappedFile
 	var columns codec.LocationColumns
-	seen := binarySet{all: map[uint64]struct{}{}}
-	stacks, locations := codeIndex{}, codeIndex{}
-	reader, cursor := column.Lists.RecordReader(), column.Lists.Cursor()
-	for i, code := range column.Codes {
-		if i%stacksAtOnce == 0 && ctx.Err() != nil {
+	seen, reader := binarySet{all: map[uint64]struct{}{}}, column.Lists.RecordReader()
+	for i, element := range elements {
+		if i%locationsAtOnce == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		stack, known := stacks.find(code)
-		if known {
-			continue
+		file, build, err := columns.Binary(reader.Read(element))
+		if err != nil {
+			return nil, err
 		}
-		*stack = 1
-		cursor.Move(code)
-		for _, element := range cursor.Elements() {
-			location, known := locations.find(element)
-			if known {
-				continue
-			}
-			*location = 1
-			file, build, err := columns.Binary(reader.Read(element))
-			if err != nil {
-				return nil, err
-			}
-			if seen.add(file, build) {
-				found = append(found, MappedFile{columns.Texts[file], columns.Texts[build]})
-			}
+		if seen.add(file, build) {
+			found = append(found, MappedFile{columns.Texts[file], columns.Texts[build]})
 		}
 	}
 	return found, nil
-}
-
-func checkLists(column *columnstore.GroupColumn) error {
-	if column.Values.Len() > 0 {
-		return fmt.Errorf("%w: column %q has no lists", columnstore.ErrQuery, column.Name)
-	}
-	return nil
 }
 
 // codeIndex has a number above 0 for each known code.

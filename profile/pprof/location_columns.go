@@ -3,6 +3,8 @@ package pprof
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
+	"slices"
 )
 
 // RecordText is a text that records share, record[Start:End], with a code. It is the type of dict.SharedText.
@@ -26,6 +28,9 @@ type LocationColumns struct {
 	// innermost function first.
 	Functions, SystemNames, SourceFiles []uint32
 	StartLines, Lines                   []int64
+
+	expected int   // locations in the end, 0 if nobody said
+	most     int64 // bytes of columns that are made in their size
 
 	texts  int64 // bytes of Texts
 	known  map[string]uint32
@@ -52,8 +57,8 @@ func (c *LocationColumns) Append(record []byte, texts []RecordText) (int, error)
 		c.StartLines, c.Lines = c.StartLines[:lines], c.Lines[:lines]
 		return 0, fmt.Errorf("%w of %d bytes", ErrLocation, len(record))
 	}
-	c.Addresses, c.Files, c.BuildIDs = append(c.Addresses, address), append(c.Files, file), append(c.BuildIDs, build)
-	c.LineEnds = append(c.LineEnds, int32(len(c.Lines)))
+	c.Addresses, c.Files, c.BuildIDs = append(withRoom(c.Addresses, 1), address), append(withRoom(c.Files, 1), file), append(withRoom(c.BuildIDs, 1), build)
+	c.LineEnds = append(withRoom(c.LineEnds, 1), int32(len(c.Lines)))
 	return n, nil
 }
 
@@ -94,7 +99,11 @@ func (c *LocationColumns) read(r *columnsReader, lines bool) (file, build uint32
 	}
 	r.uvarint() // flags
 	build, file, address = c.text(r), c.text(r), r.uvarint()
-	for n := r.uvarint(); n > 0 && !r.bad; n-- {
+	n := r.uvarint()
+	if lines && n <= uint64(len(r.record)) { // more are an error, which comes below
+		c.roomForLines(int(n))
+	}
+	for ; n > 0 && !r.bad; n-- {
 		if lines {
 			c.line(r)
 		} else {
@@ -107,6 +116,44 @@ func (c *LocationColumns) read(r *columnsReader, lines bool) (file, build uint32
 	r.skipMapping()
 	r.bad = !r.done()
 	return file, build, address
+}
+
+// Expect tells that about n locations are to be appended, so that the columns are made in their size, of at most maxBytes; 0 or less means
+// no bound. It changes no answer.
+func (c *LocationColumns) Expect(n int, maxBytes int64) {
+	c.begin()
+	if c.most = math.MaxInt64; maxBytes > 0 {
+		c.most = maxBytes
+	}
+	n = min(n, int(min(c.most/columnsLocation, math.MaxInt32)))
+	c.expected = len(c.Addresses) + n
+	c.Addresses, c.Files, c.BuildIDs = slices.Grow(c.Addresses, n), slices.Grow(c.Files, n), slices.Grow(c.BuildIDs, n)
+	c.LineEnds = slices.Grow(c.LineEnds, n)
+}
+
+// fewLocations do not tell how many lines the others have.
+const fewLocations = 1024
+
+// roomForLines gives the columns of lines room for n more: for the lines of all expected locations, as far as the first ones tell.
+func (c *LocationColumns) roomForLines(n int) {
+	if cap(c.Lines)-len(c.Lines) >= n {
+		return
+	}
+	if done := len(c.Addresses); done >= fewLocations && done < c.expected {
+		all := int(float64(len(c.Lines)) / float64(done) * 1.05 * float64(c.expected-done))
+		n = max(n, min(all, int(min(c.most/columnsLine, math.MaxInt32))))
+	}
+	c.Functions, c.SystemNames, c.SourceFiles = withRoom(c.Functions, n), withRoom(c.SystemNames, n), withRoom(c.SourceFiles, n)
+	c.StartLines, c.Lines = withRoom(c.StartLines, n), withRoom(c.Lines, n)
+}
+
+// withRoom returns s with room for n more elements. It doubles what has none, because append gives a long slice a quarter more, and so
+// copies each element some four times.
+func withRoom[T any](s []T, n int) []T {
+	if cap(s)-len(s) >= n {
+		return s
+	}
+	return slices.Grow(s, max(n, len(s)))
 }
 
 func (c *LocationColumns) line(r *columnsReader) {
