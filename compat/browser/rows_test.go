@@ -163,6 +163,9 @@ func TestWaits(t *testing.T) {
 	b.until("document.querySelector('.waits thead').textContent.startsWith('functionstate') && document.querySelector('.waits tbody').textContent.includes('WaitGroup')")
 	b.looks("waits", 1920, 1280, 390)
 	b.width(1280)
+	b.press("woken by")
+	b.settles(`[...document.querySelectorAll(".waits tbody tr")].some((r) => r.cells[2].textContent === "waiting (sync)" && /^\d+$/.test(r.cells[1].textContent) && Number(r.cells[5].textContent) > 9)`) // who has the lock again and again
+	b.settles(`[...document.querySelectorAll(".waits tbody tr")].some((r) => r.cells[1].textContent === "timer or system" && r.cells[2].textContent === "waiting (sleep)")`)
 	eval[any](b, "document.querySelector('.waits tbody tr td:last-child button').click()")
 	b.until("/[?&]at=Goroutines/.test(location.search) && /[?&]from=20/.test(location.search)")
 	b.goTo("/?v=waits&from=2020-01-01T00:00:00Z&to=2020-01-01T01:00:00Z")

@@ -45,11 +45,16 @@ func Of(ctx context.Context, names history.Names, from Ranger, q Question) ([]Gr
 		return nil, err
 	}
 	err := from.RangeAll(ctx, q.Attributes, q.From, q.To, func(a history.Attribute, in history.Interval) error {
-		if in.Value.IsNull() {
-			return nil
+		if of := s.whole; a == of.Attribute && in.Start == of.End+1 {
+			s.next = in.Value
 		}
-		return s.add(0, [MaxCriteria]history.Value{}, clipped(a, in, q.From, q.To))
+		err := s.addWhole()
+		s.whole, s.next = clipped(a, in, q.From, q.To), history.Value{}
+		return err
 	})
+	if err == nil {
+		err = s.addWhole()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +67,10 @@ type scan struct {
 	groups map[[MaxCriteria]history.Value]*group
 	all    uint64 // time of all groups
 	left   int64  // bytes
+
+	// whole is an interval that waits for the next one, because what ends a wait is known then. next is the value behind it, null for none.
+	whole Span
+	next  history.Value
 
 	others    [MaxCriteria]map[history.Attribute]history.Attribute // by key: the attribute whose state is the key
 	intervals map[history.Attribute][]history.Interval             // of these attributes, in the order of time
@@ -86,7 +95,7 @@ func (s *scan) readOthers(ctx context.Context, names history.Names, from Ranger)
 	const perAttribute, perInterval = 64, 64
 	s.intervals = map[history.Attribute][]history.Interval{}
 	for i, key := range s.q.By {
-		if key.is != byOther {
+		if key.is != byOther && key.is != byWaker {
 			continue
 		}
 		s.others[i] = map[history.Attribute]history.Attribute{}
@@ -117,6 +126,14 @@ func (s *scan) readOthers(ctx context.Context, names history.Names, from Ranger)
 	})
 }
 
+// addWhole adds the interval that waits, if there is one.
+func (s *scan) addWhole() error {
+	if s.whole.Value.IsNull() {
+		return nil
+	}
+	return s.add(0, [MaxCriteria]history.Value{}, s.whole)
+}
+
 // add adds a part of an interval, whose keys before i are known.
 func (s *scan) add(i int, keys [MaxCriteria]history.Value, of Span) error {
 	if i == len(s.q.By) {
@@ -128,6 +145,9 @@ func (s *scan) add(i int, keys [MaxCriteria]history.Value, of Span) error {
 		return s.add(i+1, keys, of)
 	case byAttribute:
 		keys[i] = history.Int(int64(of.Attribute))
+		return s.add(i+1, keys, of)
+	case byWaker:
+		keys[i] = s.waker(i)
 		return s.add(i+1, keys, of)
 	}
 	other, known := s.others[i][of.Attribute]
@@ -150,6 +170,23 @@ func (s *scan) add(i int, keys [MaxCriteria]history.Value, of Span) error {
 		}
 		rest.Start = part.End + 1
 	}
+}
+
+// NoWaker is the key of waits that a timer, the network or the system ended.
+const NoWaker = "timer or system"
+
+// waker returns the key of what ended the whole interval.
+func (s *scan) waker(i int) history.Value {
+	other, known := s.others[i][s.whole.Attribute]
+	if !known || !IsWait(s.whole.Value) || s.next.IsNull() || IsWait(s.next) {
+		return history.Value{}
+	}
+	all, after := s.intervals[other], s.whole.End+1
+	at := sort.Search(len(all), func(k int) bool { return all[k].End >= after })
+	if at == len(all) || all[at].Start > after || all[at].Value.IsNull() {
+		return history.String(NoWaker)
+	}
+	return all[at].Value
 }
 
 // count adds a part of an interval to its group.

@@ -47,11 +47,13 @@ const (
 	byState keyKind = iota
 	byAttribute
 	byOther
+	byWaker
 )
 
-// ParseCriteria parses keys with commas between them. A key is state, attribute, or a pattern that leads from an attribute
-// to another one, whose state meanwhile is the key: null, if it leads to none, and of several the first. A backslash
-// before a comma makes it a part of a name.
+// ParseCriteria parses keys with commas between them. A key is state, attribute, waker, or a pattern that leads from an attribute
+// to another one, whose state meanwhile is the key: null, if it leads to none, and of several the first. The key waker is the number of
+// what ended a wait, NoWaker for a timer, the network or the system, and null for another state, a wait that did not end, and an attribute
+// of which the history does not tell. A backslash before a comma makes it a part of a name.
 func ParseCriteria(text string) ([]Criterion, error) {
 	var keys []Criterion
 	begin, isEscaped := 0, false
@@ -80,11 +82,14 @@ func parseKey(text string) (Criterion, error) {
 	case "attribute":
 		k.is = byAttribute
 		return k, nil
+	case "waker":
+		k.is, text = byWaker, wakerChild
+	default:
+		k.is = byOther
 	}
-	k.is = byOther
 	var err error
 	if k.pattern, err = attrpath.ParsePattern(text); err != nil {
-		return k, fmt.Errorf("%w: a key is state, attribute, or a pattern such as function: %w", ErrQuestion, err)
+		return k, fmt.Errorf("%w: a key is state, attribute, waker, or a pattern such as function: %w", ErrQuestion, err)
 	}
 	return k, nil
 }

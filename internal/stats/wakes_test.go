@@ -3,6 +3,7 @@ package stats
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/granarydb/granary/history"
@@ -89,6 +90,51 @@ func TestWakes(t *testing.T) {
 	for _, err := range Wakes(v, one, 82, 10) {
 		if !errors.Is(err, history.ErrQuery) {
 			t.Errorf("a range that goes back: %v", err)
+		}
+	}
+}
+
+// TestOf_Waker: waits by what ended them, and other states with the key null.
+func TestOf_Waker(t *testing.T) {
+	v := woken(t)
+	attributes := make([]history.Attribute, 2)
+	for i := range attributes {
+		var err error
+		if attributes[i], err = v.Lookup("Goroutines", fmt.Sprint(i+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	by, err := ParseCriteria("waker,state")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		from, to int64
+		want     map[string]int // intervals by waker and state
+	}{
+		{0, 81, map[string]int{
+			"2 waiting (sync)": 2, NoWaker + " waiting (sync)": 1, "9 waiting (sync)": 1, " waiting": 1, " runnable": 4, " running": 5,
+		}},
+		{0, 44, map[string]int{"2 waiting (sync)": 1, NoWaker + " waiting (sync)": 1, " waiting (sync)": 1, " runnable": 2, " running": 3}}, // the third ends behind the range
+		{22, 45, map[string]int{NoWaker + " waiting (sync)": 1, "2 waiting (sync)": 1, " runnable": 2, " running": 2}},
+	} {
+		groups, err := Of(t.Context(), v.Names, view{v}, Question{Attributes: attributes, From: test.from, To: test.to, By: by})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]int{}
+		for _, g := range groups {
+			waker := ""
+			switch k := g.Keys[0]; k.Kind() {
+			case history.KindInt:
+				waker = fmt.Sprint(k.Int())
+			case history.KindString:
+				waker = k.Text()
+			}
+			got[waker+" "+g.Keys[1].Text()] = g.Count
+		}
+		if !maps.Equal(got, test.want) {
+			t.Errorf("%d to %d: %v, want %v", test.from, test.to, got, test.want)
 		}
 	}
 }

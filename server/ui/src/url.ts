@@ -49,7 +49,7 @@ export const defaults = {
   mw: "", // what ran while it was in the state
   rf: "", // text in the names of rows of states, and letters for how these are shown: w, l, a, s
   ro: "",
-  wb: "", // what statistics of states are by: "" state, "attribute", "function", "latency"
+  wb: "", // what statistics of states are by: "" state, "attribute", "function", "latency", "waker"
 };
 
 // states is the choice of lines that is no label.

@@ -5,7 +5,7 @@ import type { Head } from "./api";
 import { many, percent, text, value } from "./format";
 import { Panel } from "./message";
 import type { Page } from "./page";
-import { fillOf, noun, type StateText } from "./states";
+import { fillOf, group, noun, type StateText } from "./states";
 import { Where } from "./stateschoice";
 import { Buttons } from "./tools";
 import { end, parseAgo, stamp } from "./url";
@@ -24,7 +24,8 @@ const namer = (path: string) => (path.startsWith("Goroutines/") ? "function" : p
 
 // keys are what statistics are by. Where the number of an attribute is that of a place, its goroutine has another.
 function keys(by: string, path: string): string[] {
-  if (by === "attribute") return [...new Set([path.endsWith("{track}") ? "goid" : "attribute", namer(path), "state"])];
+  const own = path.endsWith("{track}") ? "goid" : "attribute";
+  if (by === "attribute" || by === "waker") return [...new Set([own, by === "waker" ? by : namer(path), "state"])];
   return by === "function" || by === "latency" ? [namer(path), "state"] : ["state"];
 }
 
@@ -35,7 +36,7 @@ export function Waits({ page }: { page: Page }) {
   return (
     <section class="waits" aria-label="statistics of states">
       <div class="tools">
-        <Buttons label="statistics by" of={[["", "state"], ["attribute", noun(state.p)], ["function", namer(state.p) === "Exec_name" ? "program" : "function"], ["latency", "scheduler latency"]]} value={state.wb} set={(wb) => go({ wb })} />
+        <Buttons label="statistics by" of={[["", "state"], ["attribute", noun(state.p)], ["function", namer(state.p) === "Exec_name" ? "program" : "function"], ["latency", "scheduler latency"], ...(namer(state.p) === "function" ? [["waker", "woken by"] as [string, string]] : [])]} value={state.wb} set={(wb) => go({ wb })} />
         <input type="search" class="find" aria-label="find rows by a text in their names" placeholder="find rows" maxLength={100} value={state.rf} spellcheck={false} onInput={(e) => go({ rf: e.currentTarget.value }, true)} />
         <span class="grow" />
         {state.t && <button type="button" class="link" onClick={() => go({ v: "states" })}>samples by state</button>}
@@ -49,9 +50,9 @@ export function Waits({ page }: { page: Page }) {
 function Table({ page, of }: { page: Page; of: Answered }) {
   const { by } = of, isLatency = page.state.wb === "latency", last = by.length - 1;
   const wanted = page.state.rf.toLowerCase();
-  const fit = of.rows.filter((r) => r.key[last] !== "null" && (!isLatency || latencies.includes(r.key[last]!)) && r.key.some((k, i) => (by[i] === "goid" ? "goroutine " + k : k).toLowerCase().includes(wanted))), rows = fit.slice(0, shown);
+  const fit = of.rows.filter((r) => r.key[last] !== "null" && (page.state.wb !== "waker" || group(r.key[last]!) === "waiting") && (!isLatency || latencies.includes(r.key[last]!)) && r.key.some((k, i) => (by[i] === "goid" ? "goroutine " + k : k).toLowerCase().includes(wanted))), rows = fit.slice(0, shown);
   const total = fit.reduce((sum, r) => sum + r.total_ns, 0), heads = [...by.keys()].filter((i) => !(isLatency && i === last));
-  const names: Record<string, string> = { Exec_name: "program", goid: "goroutine", attribute: noun(page.state.p) };
+  const names: Record<string, string> = { Exec_name: "program", goid: "goroutine", waker: "woken by", attribute: noun(page.state.p) };
   if (!rows.length) return <div class="none">{wanted && of.rows.length ? "No row has this text." : isLatency && of.rows.length ? "Nothing waited for a processor in this range: no state is runnable." : <>No state in this range. <Where page={page} /></>}</div>;
   return (
     <div class="table-scroll whole" tabIndex={0} role="region" aria-label="how long states last">
@@ -65,12 +66,12 @@ function Table({ page, of }: { page: Page; of: Answered }) {
   );
 }
 
-function Line({ page: { state: { at, st }, go }, r, heads, state, total }: { page: Page; r: Stats; heads: number[]; state: string; total: number }) {
+function Line({ page: { state: { at, st, wb }, go }, r, heads, state, total }: { page: Page; r: Stats; heads: number[]; state: string; total: number }) {
   const ns = (v: number) => value(v, "nanoseconds"), { attribute, start, end } = r.longest;
   const find = () => go({ from: start, to: end, at: attribute, st: r.longest.state, ns: "", mw: "", z: "" });
   return (
     <tr class={"goes" + (at === attribute && st === r.longest.state ? " chosen" : "")} onClick={find}>
-      {heads.map((i) => [i, r.key[i]!] as const).map(([i, k]) => <td key={i}>{k === state && fillOf(state) >= 0 && <i class={"fill fill" + fillOf(state)} aria-hidden="true" />}{k === "null" ? "" : text(k, 120)}</td>)}
+      {heads.map((i) => [i, r.key[i]!] as const).map(([i, k]) => <td key={i}>{k === state && fillOf(state) >= 0 && <i class={"fill fill" + fillOf(state)} aria-hidden="true" />}{k !== "null" ? text(k, 120) : wb === "waker" ? "nobody" : ""}</td>)}
       <td class="n">{ns(r.total_ns)}</td><td class="n">{percent(r.total_ns, total)}</td><td class="n">{r.count.toLocaleString("en")}</td>
       <td class="n">{ns(r.mean_ns)}</td><td class="n">{ns(r.p50_ns)}</td><td class="n">{ns(r.p99_ns)}</td>
       <td class="n"><button type="button" class="link" title={"show " + text(attribute, 80) + " then"}>{ns(r.max_ns)}</button></td>

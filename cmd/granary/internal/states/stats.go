@@ -58,7 +58,7 @@ Goroutines.
 	matchFlag(cmd, &o.patterns)
 	o.when.flags(cmd)
 	dbFlag(cmd)
-	cmd.Flags().StringVar(&o.by, "by", "state", "a row for each of `KEYS`: state, attribute, function or another PATTERN, with commas between them")
+	cmd.Flags().StringVar(&o.by, "by", "state", "a row for each of `KEYS`: state, attribute, waker, function or another PATTERN, with commas between them")
 	cmd.Flags().StringVar(&o.top, "top", "", "list the longest intervals in `STATE`; waits stands for waiting")
 	o.limit.Flags(cmd, "", 20, "show the first `N` rows")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
