@@ -88,6 +88,7 @@ func TestVersions(t *testing.T) {
 	if err != nil || of.Get("q") != `{service_name="shop",version="1.1"}` || of.Get("bq") != `{service_name="shop",version="1.0"}` {
 		t.Errorf("%v, %v", of, err)
 	}
+	b.until("[...document.querySelectorAll('.legend tbody tr')].map((r) => r.cells[0].textContent).sort().join() === 'after,before'") // a line for each
 	b.press("swap")
 	b.until(`document.querySelector('.says')?.textContent.includes(' less CPU than version 1.1, ')`)
 }

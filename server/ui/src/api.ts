@@ -53,6 +53,9 @@ export interface Services extends Head {
   sides: { ago: string; from: string; to: string }[];
   total: number; all: number; matching: number; rows: Service[];
 }
+// Series is a line over time, with the labels that it is of. The least value is left out.
+export interface Series { labels?: { name: string; value: string }[]; points?: { value?: number; timestamp: string }[] }
+
 // SourceLine is a line of a function, with its values by side.
 export interface SourceLine { file: string; line: number; self: number[]; total: number[] }
 

@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { useAnswer } from "./answer";
-import { querier, type Head } from "./api";
+import { querier, type Head, type Series } from "./api";
 import { css, onColours } from "./canvas";
 import { dotAt, dotsHeight, dotsText, paintDots, useDots, type Dots } from "./dots";
 import { clock, percent, rated, text, tick, value, zone } from "./format";
@@ -15,7 +15,6 @@ import { details, type Page } from "./page";
 import type { StateText } from "./states";
 import { end, isDifference, narrowed, resolve, stamp, states } from "./url";
 
-interface Series { labels?: { name: string; value: string }[]; points?: { value?: number; timestamp: string }[] }
 interface Lines { times: number[]; lines: Line[]; all?: number; isMean: boolean; show: (v: number) => string; total?: (v: number) => string; what: string }
 
 const mostLines = 5;
@@ -42,10 +41,11 @@ export function Chart({ page }: { page: Page }) {
   const key = state.t && JSON.stringify([page.loadKey, state.t, state.q, state.by, isStates && [state.h, state.p], from, to]);
   const answer = useAnswer<Lines>(key || null, async (signal) => {
     if (isStates) return stateLines(page, from, to, signal);
-    const { series = [] } = await querier<{ series?: Series[] }>("SelectSeries", {
-      profileTypeID: state.t, labelSelector: state.q || "{}", start: String(Math.floor(from)), end: String(Math.ceil(to) + 1), step,
+    const ask = async (q: string, side?: string) => ((await querier<{ series?: Series[] }>("SelectSeries", {
+      profileTypeID: state.t, labelSelector: q || "{}", start: String(Math.floor(from)), end: String(Math.ceil(to) + 1), step,
       groupBy: state.by && state.by !== states ? [state.by] : [], aggregation: isMean ? "TIME_SERIES_AGGREGATION_TYPE_AVERAGE" : "TIME_SERIES_AGGREGATION_TYPE_SUM",
-    }, signal);
+    }, signal)).series ?? []).map((s) => (side ? { ...s, labels: [...(s.labels ?? []), { name: "side", value: side }] } : s));
+    const series = isDifference(state) && state.bq ? [...await ask(state.bq, "before"), ...await ask(state.q, "after")] : await ask(state.q);
     return linesOf(series, isMean, page, 1000 * step, from, to);
   });
   if (answer.error && (answer.error.status || !answer.data)) return <section class="chart" aria-label="values over time"><Failed of={answer} /></section>;

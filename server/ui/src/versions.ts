@@ -1,7 +1,7 @@
 // The versions of what is profiled: values of a label that come and go.
 
 import { useAnswer } from "./answer";
-import { querier } from "./api";
+import { querier, type Series } from "./api";
 import { labelRange, type Page } from "./page";
 import { stepOf } from "./gaps";
 import { narrowed } from "./url";
@@ -13,8 +13,6 @@ export interface Version { label: string; value: string; first: number; last: nu
 const labels = ["version", "service_version", "service.version", "app_version", "service_git_ref", "git_ref", "revision"];
 
 const mostVersions = 200;
-
-interface Series { labels?: { value: string }[]; points?: { timestamp: string }[] }
 
 // useVersions returns the versions of the selection in a range, the latest at the end. It asks after the first answer.
 export function useVersions({ state, load, loadKey, range, ...page }: Page, from: number, to: number): Version[] {
