@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"runtime"
 	rt "runtime/trace"
 	"strings"
 	"sync"
@@ -178,7 +179,7 @@ func tasked(t testing.TB) []byte {
 			defer task.End()
 			rt.WithRegion(ctx, "parse", func() {
 				rt.Logf(ctx, "step", "item %d", i)
-				rt.WithRegion(ctx, "check", func() { garbage = make([]byte, 1<<20) })
+				rt.WithRegion(ctx, "check", func() { runtime.KeepAlive(make([]byte, 1<<20)) })
 			})
 			rt.Log(ctx, "", "no category")
 		})
