@@ -83,6 +83,7 @@ func TestLocationColumns_Expect(t *testing.T) {
 		return record
 	}
 	var plain, told, bound codec.LocationColumns
+	told.Expect(-1, 0)
 	told.Expect(n, 0)
 	bound.Expect(1<<40, maxBytes)
 	if got := 8*cap(bound.Addresses) + 4*(cap(bound.Files)+cap(bound.BuildIDs)+cap(bound.LineEnds)); got > maxBytes {

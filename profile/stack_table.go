@@ -28,7 +28,7 @@ type StackTable struct {
 // lists, columnstore.ErrQueryMemory, ErrLocation and ctx.Err().
 func NewStackTable(ctx context.Context, column *columnstore.GroupColumn, maxBytes int64) (*StackTable, error) {
 	t := &StackTable{Groups: make([]uint32, 0, len(column.Codes)), Ends: []int32{0}}
-	elements, err := t.stacks(ctx, column, maxBytes)
+	elements, err := t.stacks(ctx, column, maxBytes, true)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func NewStackTable(ctx context.Context, column *columnstore.GroupColumn, maxByte
 	reader := column.Lists.RecordReader()
 	for i, element := range elements {
 		if i%locationsAtOnce == 0 {
-			if err := t.check(ctx, maxBytes); err != nil {
+			if err := t.check(ctx, maxBytes, len(elements)); err != nil {
 				return nil, err
 			}
 		}
@@ -44,11 +44,11 @@ func NewStackTable(ctx context.Context, column *columnstore.GroupColumn, maxByte
 			return nil, err
 		}
 	}
-	return t, t.check(ctx, maxBytes)
+	return t, t.check(ctx, maxBytes, 0)
 }
 
-// stacks fills in all but the locations, and returns the distinct elements of lists, which are the locations in their order.
-func (t *StackTable) stacks(ctx context.Context, column *columnstore.GroupColumn, maxBytes int64) (elements []uint32, err error) {
+// stacks returns the distinct elements of the lists, which are the locations in their order. With isWhole it fills in all but the locations.
+func (t *StackTable) stacks(ctx context.Context, column *columnstore.GroupColumn, maxBytes int64, isWhole bool) (elements []uint32, err error) {
 	if column.Values.Len() > 0 {
 		return nil, fmt.Errorf("%w: column %q has no lists", columnstore.ErrQuery, column.Name)
 	}
@@ -56,7 +56,7 @@ func (t *StackTable) stacks(ctx context.Context, column *columnstore.GroupColumn
 	cursor := column.Lists.Cursor()
 	for i, code := range column.Codes {
 		if i%stacksAtOnce == 0 {
-			if err := t.check(ctx, maxBytes); err != nil {
+			if err := t.check(ctx, maxBytes, len(elements)); err != nil {
 				return nil, err
 			}
 		}
@@ -70,11 +70,15 @@ func (t *StackTable) stacks(ctx context.Context, column *columnstore.GroupColumn
 					elements = append(elements, element)
 					*location = uint32(len(elements))
 				}
-				t.Members = append(t.Members, *location-1)
+				if isWhole {
+					t.Members = append(t.Members, *location-1)
+				}
 			}
 			t.Ends = append(t.Ends, int32(len(t.Members)))
 		}
-		t.Groups = append(t.Groups, *stack-1)
+		if isWhole {
+			t.Groups = append(t.Groups, *stack-1)
+		}
 	}
 	return elements, nil
 }
@@ -85,10 +89,10 @@ const (
 	locationsAtOnce = 4096
 )
 
-// check returns why the table cannot grow.
-func (t *StackTable) check(ctx context.Context, maxBytes int64) error {
+// check returns why the table cannot grow beside some elements.
+func (t *StackTable) check(ctx context.Context, maxBytes int64, elements int) error {
 	const each = 4 // bytes of an index
-	bytes := each*int64(len(t.Groups)+len(t.Ends)+len(t.Members)) + t.Locations.Size()
+	bytes := each*int64(len(t.Groups)+len(t.Ends)+len(t.Members)+elements) + t.Locations.Size()
 	if maxBytes > 0 && bytes > maxBytes || len(t.Members) > math.MaxInt32 {
 		return fmt.Errorf("%w: a table of %d stacks has %d bytes and %d locations in them", columnstore.ErrQueryMemory, len(t.Ends)-1, bytes, len(t.Members))
 	}
@@ -99,10 +103,10 @@ func (t *StackTable) check(ctx context.Context, maxBytes int64) error {
 type MappedFile struct{ File, BuildID string }
 
 // MappedFiles returns the distinct binaries of the locations in a column of Groups with lists, in the order of their first
-// locations. Locations without a binary have an empty one. It skips the lines of locations; costs and errors are
-// otherwise as for NewStackTable without a bound, because binaries are few.
+// locations. Locations without a binary have an empty one. It skips the lines of locations. Errors are those of
+// NewStackTable. It takes 4 bytes of memory for each distinct stack and location.
 func MappedFiles(ctx context.Context, column *columnstore.GroupColumn) ([]MappedFile, error) {
-	elements, err := new(StackTable).stacks(ctx, column, 0)
+	elements, err := (&StackTable{Ends: []int32{0}}).stacks(ctx, column, 0, false)
 	if err != nil {
 		return nil, err
 	}

@@ -123,6 +123,18 @@ func TestSentence(t *testing.T) {
 		"x version 2 costs about as much CPU as version 1 (−1 %, within noise), and no function changed beyond noise.": {
 			Subject: "x version 2", Before: "version 1", Type: "cpu", Profiles: both, Total: [2]int64{1000, 990}, P: 0.5, Functions: []Changed{vague("f", 100, 90)},
 		},
+		"version 1 has no CPU; 1 function is new.": {
+			Subject: "x version 2", Before: "version 1", Type: "cpu", Profiles: both, Total: [2]int64{0, 5}, P: 0.001, Functions: []Changed{sure("f", 0, 5)},
+		},
+		"x version 2 has no CPU; 1 function is gone.": {
+			Subject: "x version 2", Before: "version 1", Type: "cpu", Profiles: both, Total: [2]int64{5, 0}, P: 0.001, Functions: []Changed{sure("f", 5, 0)},
+		},
+		"x costs 10 % more CPU, mostly in f (+10 % of all); 1 function changed within noise.": { // equal ones did not change
+			Subject: "x", Type: "cpu", Profiles: both, Total: [2]int64{1000, 1100}, P: 0.001, Functions: []Changed{sure("f", 100, 200), vague("v", 9, 8), sure("s", 7, 7), vague("t", 5, 5)},
+		},
+		"x costs 50 % more CPU, mostly in f (+50 % of all).": {
+			Subject: "x", Type: "cpu", Profiles: both, Total: [2]int64{1000, 1500}, P: 0, Functions: []Changed{sure("f", 100, 600), vague("s", 7, 7)},
+		},
 		"x costs as much CPU as before.": {Subject: "x", Type: "cpu", Profiles: both, Total: [2]int64{1000, 1000}, P: 1},
 		"x costs 5 % more CPU, mostly in f (+5 % of all); too few profiles tell what is noise.": {
 			Subject: "x", Type: "cpu", Profiles: both, Total: [2]int64{1000, 1050}, P: math.NaN(), Functions: []Changed{blind("f", 100, 150)},

@@ -82,8 +82,12 @@ func (d *Difference) Sentence() string {
 		return "The side after has no profiles: all is gone, and nothing can be compared."
 	case d.Total[0] == 0 && d.Total[1] == 0 && len(d.Functions) == 0:
 		return upper(subject) + " has no " + what + " on either side."
+	case d.Total[0] == 0 && d.Before != "":
+		return upper(d.Before) + " has no " + what + d.tail()
 	case d.Total[0] == 0:
 		return upper(subject) + " has no " + what + " before" + d.tail()
+	case d.Total[1] == 0 && d.Before != "":
+		return upper(subject) + " has no " + what + d.tail()
 	case d.Total[1] == 0:
 		return upper(subject) + " has no " + what + " any more" + d.tail()
 	case d.Scaled:
@@ -221,12 +225,14 @@ func (d *Difference) below(direction int) (best *Changed) {
 
 // tail counts functions that are new, gone, or changed within noise.
 func (d *Difference) tail() string {
-	isNew, gone, noise, known := 0, 0, 0, !math.IsNaN(d.P)
+	isNew, gone, noise, same, known := 0, 0, 0, 0, !math.IsNaN(d.P)
 	for i := range d.Functions {
 		switch f := &d.Functions[i]; {
+		case f.Flat[0] == f.Flat[1] && f.Cum[0] == f.Cum[1]:
+			same++
 		case f.isNoise(Noise):
 			noise++
-		case f.isNoise(d.level): // the procedure doubts it
+		case f.isNoise(d.level): // among all functions it may be noise
 		case f.IsNew():
 			isNew++
 		case f.IsGone():
@@ -247,7 +253,7 @@ func (d *Difference) tail() string {
 		text = "; " + strings.Join(parts, ", ")
 	}
 	switch {
-	case known && noise > 0 && noise < len(d.Functions): // otherwise main has said it
+	case known && noise > 0 && noise+same < len(d.Functions): // otherwise main has said it
 		return text + "; " + counted(noise, "function") + " changed within noise."
 	case !known && len(d.Functions) > 0:
 		return text + "; too few profiles tell what is noise."

@@ -44,12 +44,14 @@ func Of(ctx context.Context, names history.Names, from Ranger, q Question) ([]Gr
 	if err := s.readOthers(ctx, names, from); err != nil {
 		return nil, err
 	}
-	err := from.RangeAll(ctx, q.Attributes, q.From, q.To, func(a history.Attribute, in history.Interval) error {
+	err := from.RangeAll(ctx, q.Attributes, q.From, q.last(), func(a history.Attribute, in history.Interval) error {
 		if of := s.whole; a == of.Attribute && in.Start == of.End+1 {
 			s.next = in.Value
 		}
 		err := s.addWhole()
-		s.whole, s.next = clipped(a, in, q.From, q.To), history.Value{}
+		if s.whole, s.next = (Span{}), (history.Value{}); in.Start <= q.To {
+			s.whole = clipped(a, in, q.From, q.To)
+		}
 		return err
 	})
 	if err == nil {
@@ -59,6 +61,14 @@ func Of(ctx context.Context, names history.Names, from Ranger, q Question) ([]Gr
 		return nil, err
 	}
 	return s.finish(), ctx.Err()
+}
+
+// last returns the last instant that is read: for wakers the one behind the range, which tells what ended a wait at its end.
+func (q *Question) last() int64 {
+	if q.To < q.End && slices.ContainsFunc(q.By, func(k Criterion) bool { return k.is == byWaker }) {
+		return q.To + 1
+	}
+	return q.To
 }
 
 // scan is a question on its way.
@@ -120,7 +130,7 @@ func (s *scan) readOthers(ctx context.Context, names history.Names, from Ranger)
 		return nil // no attribute at all would mean all
 	}
 	slices.Sort(attributes)
-	return from.RangeAll(ctx, attributes, s.q.From, s.q.To, func(a history.Attribute, in history.Interval) error {
+	return from.RangeAll(ctx, attributes, s.q.From, s.q.last(), func(a history.Attribute, in history.Interval) error {
 		s.intervals[a] = append(s.intervals[a], in)
 		return s.take(perInterval)
 	})

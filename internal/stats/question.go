@@ -27,6 +27,7 @@ type Ranger interface {
 type Question struct {
 	Attributes []history.Attribute
 	From, To   int64       // both included
+	End        int64       // the last instant of the history: what ended a wait at To is behind it. Less than To is To.
 	By         []Criterion // at most MaxCriteria; without one all is one group
 	MaxBytes   int64       // 0 is no limit
 }
@@ -52,8 +53,9 @@ const (
 
 // ParseCriteria parses keys with commas between them. A key is state, attribute, waker, or a pattern that leads from an attribute
 // to another one, whose state meanwhile is the key: null, if it leads to none, and of several the first. The key waker is the number of
-// what ended a wait, NoWaker for a timer, the network or the system, and null for another state, a wait that did not end, and an attribute
-// of which the history does not tell. A backslash before a comma makes it a part of a name.
+// what ended a wait, as the names of attributes have it, NoWaker for a timer, the network or the system, and null for another state, a wait
+// that did not end or that another wait follows, and an attribute of which the history does not tell. A backslash before a comma makes it a
+// part of a name. The names of the first three hide patterns of the same text.
 func ParseCriteria(text string) ([]Criterion, error) {
 	var keys []Criterion
 	begin, isEscaped := 0, false

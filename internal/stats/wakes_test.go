@@ -115,10 +115,11 @@ func TestOf_Waker(t *testing.T) {
 		{0, 81, map[string]int{
 			"2 waiting (sync)": 2, NoWaker + " waiting (sync)": 1, "9 waiting (sync)": 1, " waiting": 1, " runnable": 4, " running": 5,
 		}},
-		{0, 44, map[string]int{"2 waiting (sync)": 1, NoWaker + " waiting (sync)": 1, " waiting (sync)": 1, " runnable": 2, " running": 3}}, // the third ends behind the range
+		{0, 44, map[string]int{"2 waiting (sync)": 2, NoWaker + " waiting (sync)": 1, " runnable": 2, " running": 3}},                       // what ended the last one is behind the range
+		{0, 42, map[string]int{"2 waiting (sync)": 1, NoWaker + " waiting (sync)": 1, " waiting (sync)": 1, " runnable": 2, " running": 3}}, // it goes on there
 		{22, 45, map[string]int{NoWaker + " waiting (sync)": 1, "2 waiting (sync)": 1, " runnable": 2, " running": 2}},
 	} {
-		groups, err := Of(t.Context(), v.Names, view{v}, Question{Attributes: attributes, From: test.from, To: test.to, By: by})
+		groups, err := Of(t.Context(), v.Names, view{v}, Question{Attributes: attributes, From: test.from, To: test.to, End: v.End(), By: by})
 		if err != nil {
 			t.Fatal(err)
 		}

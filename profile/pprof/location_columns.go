@@ -29,7 +29,7 @@ type LocationColumns struct {
 	Functions, SystemNames, SourceFiles []uint32
 	StartLines, Lines                   []int64
 
-	expected int   // locations in the end, 0 if nobody said
+	expected int   // locations in the end, 0 if that is not known
 	most     int64 // bytes of columns that are made in their size
 
 	texts  int64 // bytes of Texts
@@ -125,7 +125,7 @@ func (c *LocationColumns) Expect(n int, maxBytes int64) {
 	if c.most = math.MaxInt64; maxBytes > 0 {
 		c.most = maxBytes
 	}
-	n = min(n, int(min(c.most/columnsLocation, math.MaxInt32)))
+	n = max(0, min(n, int(min(c.most/columnsLocation, math.MaxInt32))))
 	c.expected = len(c.Addresses) + n
 	c.Addresses, c.Files, c.BuildIDs = slices.Grow(c.Addresses, n), slices.Grow(c.Files, n), slices.Grow(c.BuildIDs, n)
 	c.LineEnds = slices.Grow(c.LineEnds, n)
@@ -148,7 +148,7 @@ func (c *LocationColumns) roomForLines(n int) {
 }
 
 // withRoom returns s with room for n more elements. It doubles what has none, because append gives a long slice a quarter more, and so
-// copies each element some four times.
+// copies each element about four times.
 func withRoom[T any](s []T, n int) []T {
 	if cap(s)-len(s) >= n {
 		return s

@@ -146,11 +146,9 @@ var subjects = []string{"service_name", "service", "job", "app", "application", 
 // sideNames returns what the sides of a difference are of. before is "" if both are of the same, at two times. Otherwise the names have
 // what only one side chooses, as "search version 2" and "version 1".
 func sideNames(textAfter, textBefore string) (after, before string) {
-	a, _ := selector.Parse(textAfter) // only "" is an error, which has no matchers: other texts were parsed before
+	a, _ := selector.Parse(textAfter) // {} is "", which is an error and has no matchers: other texts were parsed before
 	b, _ := selector.Parse(textBefore)
-	subject, spokenA, spokenB := subject(a), spoken(a), spoken(b)
-	own := slices.DeleteFunc(slices.Clone(spokenA), func(m string) bool { return slices.Contains(spokenB, m) })
-	other := slices.DeleteFunc(spokenB, func(m string) bool { return slices.Contains(spokenA, m) })
+	subject, own, other := subject(a), onlyIn(a, b), onlyIn(b, a)
 	if len(own)+len(other) == 0 {
 		return subject, ""
 	}
@@ -175,19 +173,34 @@ func subject(matchers []selector.Matcher) string {
 	return ""
 }
 
-// spoken returns matchers as people say them.
-func spoken(matchers []selector.Matcher) (out []string) {
+// onlyIn returns the matchers that others lack, as people say them.
+func onlyIn(matchers, others []selector.Matcher) (out []string) {
 	for _, m := range matchers {
-		switch {
-		case m.Op != selector.OpEqual:
-			out = append(out, m.Name+" "+m.Op.String()+" "+m.Value)
-		case slices.Contains(subjects, m.Name):
-			out = append(out, m.Value)
-		default:
-			out = append(out, m.Name+" "+m.Value)
+		isSame := func(o selector.Matcher) bool { return o.Name == m.Name && o.Op == m.Op && o.Value == m.Value }
+		if !slices.ContainsFunc(others, isSame) {
+			out = append(out, spoken(m))
 		}
 	}
 	return out
+}
+
+// mostSpoken bounds the bytes of a value in a sentence.
+const mostSpoken = 80
+
+func spoken(m selector.Matcher) string {
+	value := m.Value
+	if len(value) > mostSpoken {
+		value = strings.ToValidUTF8(value[:mostSpoken], "") + "…"
+	}
+	switch isSubject := slices.Contains(subjects, m.Name); {
+	case m.Op != selector.OpEqual:
+		return m.Name + m.Op.String() + strconv.Quote(value)
+	case value == "":
+		return "without " + m.Name
+	case isSubject:
+		return value
+	}
+	return m.Name + " " + value
 }
 
 // probabilities returns values of P for an answer: two significant digits, or nothing if one is not known.

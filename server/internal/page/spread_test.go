@@ -1,6 +1,9 @@
 package page
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestSideNames says what the sides of a difference are of, for its sentence.
 func TestSideNames(t *testing.T) {
@@ -15,7 +18,11 @@ func TestSideNames(t *testing.T) {
 		{`{service_name="a", version="2"}`, `{service_name="a"}`, "a version 2", "all"},
 		{`{service_name="a"}`, "", "a", "all"},
 		{"", `{service_name="a"}`, "", "a"},
-		{`{pod=~"x.*"}`, `{pod!="y"}`, "pod =~ x.*", "pod != y"},
+		{`{pod=~"x.*"}`, `{pod!="y"}`, `pod=~"x.*"`, `pod!="y"`},
+		{`{service="a"}`, `{namespace="a"}`, "a", "a"},
+		{`{service_name="b"}`, `{service_name=""}`, "b", "without service_name"},
+		{`{service_name="a",version=""}`, `{service_name="a",version="1"}`, "a without version", "version 1"},
+		{`{pod="` + strings.Repeat("x", 200) + `"}`, `{pod="y"}`, "pod " + strings.Repeat("x", 80) + "…", "pod y"},
 	} {
 		after, before := sideNames(c.selector, c.selectorBefore)
 		if after != c.after || before != c.before {

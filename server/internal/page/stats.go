@@ -68,7 +68,7 @@ func statsOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAnswer, 
 	if !ok {
 		return out, nil
 	}
-	asked := stats.Question{From: in.from, To: in.to, By: by, MaxBytes: q.page.Read.QueryBytes}
+	asked := stats.Question{From: in.from, To: in.to, End: h.End(), By: by, MaxBytes: q.page.Read.QueryBytes}
 	if asked.Attributes, err = pattern.Match(ctx, h.Names, history.Top); err != nil {
 		return nil, err
 	}

@@ -85,9 +85,9 @@ async function send(address: string, init: RequestInit): Promise<Response> {
     throw new Refusal(0, "The server does not answer.");
   }
   if (answer.ok) {
-    const lacks = (answer.headers.get("Granary-Warning") ?? "").split(/, (?=node )/), all = [...(isFirst ? [] : missing.text.split("\n")), ...lacks];
+    const lacks = (answer.headers.get("Granary-Warning") ?? "").split(/, (?=node )/), all = [...(isFirst ? [] : missing.value.split("\n")), ...lacks];
     isFirst = false;
-    missing.say([...new Map(all.filter(Boolean).map((w) => [w.split(": ")[0], w])).values()].join("\n"));
+    missing.set([...new Map(all.filter(Boolean).map((w) => [w.split(": ")[0], w])).values()].join("\n"));
     return answer;
   }
   if (answer.status === 409) dispatchEvent(new Event("unread")); // older profiles that the server has not read, or no more
@@ -117,7 +117,7 @@ export function saveWithToken(path: string): boolean {
   void send(path, {}).then(async (answer) => {
     const name = /filename="?([^";]+)/.exec(answer.headers.get("Content-Disposition") ?? "")?.[1];
     saveAs(await answer.blob(), name ?? "granary.json");
-  }, (e: Refusal) => spoken.say(e.message));
+  }, (e: Refusal) => spoken.set(e.message));
   return true;
 }
 

@@ -2,7 +2,6 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
-import { useAnyStates } from "./anystates";
 import { Load, get, type StoreState } from "./api";
 import { CallGraphView } from "./callgraph";
 import { Chart } from "./chart";
@@ -27,7 +26,7 @@ import { SandwichView } from "./sandwich";
 import { SourceView } from "./source";
 import { useHistories, usePaths, withDefaults } from "./states";
 import { ServicesView, useFirstView } from "./services";
-import { StatesRow } from "./statesrow";
+import { StatesRow, useAnyStates } from "./statesrow";
 import { StatesTab } from "./statestab";
 import { Waits } from "./waits";
 import { StoreView } from "./storeview";
@@ -67,11 +66,11 @@ export function App() {
   const newest = Date.parse(store.data?.newest || isBare && history?.end || "") || (store.error ? Date.now() : 0);
   const now = useMemo(() => Date.now(), [loadKey]);
   const range = resolved(state, { newest, now });
-  const page: Page = { state: typed, go, load, loadKey, range, floor: store.data?.floor ? Date.parse(store.data.floor) : 0, unit: types.data?.unit(typed.t) ?? "", history };
+  const page: Page = { state: typed, go, load, loadKey, range, floor: store.data?.floor ? Date.parse(store.data.floor) : 0, oldest: Date.parse(store.data?.oldest ?? ""), unit: types.data?.unit(typed.t) ?? "", history };
   const v = views[typed.v] ? typed.v : "flame", View = views[v]!;
   const isServices = v === "services", isOpen = { chart: useOpen("chart"), states: useOpen("states") };
   const anyStates = useAnyStates(page), hasTable = tabled.includes(v);
-  useEffect(() => { if (!hasTable && v !== "timeline") details.say(""); }, [v]); // what a graph said is of no other view
+  useEffect(() => { if (!hasTable && v !== "timeline") details.set(""); }, [v]); // what a graph said is of no other view
   const isReady = isChosen && known.data !== undefined && (histories.length === 0 || paths.data !== undefined || paths.error !== undefined) && types.data !== undefined && (store.data !== undefined || store.error !== undefined);
   return (
     <>
@@ -111,7 +110,7 @@ function Missing() {
 
 function Tabs({ page: { state, go }, v: now, names }: { page: Page; v: string; names: string[] }) {
   const show = (v: string) => { // of the function that is zoomed to, or whose row is chosen
-    const fn = (v === "sandwich" || v === "source") && v !== now && (inView.name || only(state.s));
+    const fn = (v === "sandwich" || v === "source") && now !== "sandwich" && now !== "source" && (inView.name || only(state.s));
     go(fn ? { v, fn: v === "source" ? functionName(fn, state.gran) : fn } : { v });
   };
   const step = (e: KeyboardEvent) => {

@@ -1,6 +1,6 @@
 // The values over time: lines by label. A drag chooses a range.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { useAnswer } from "./answer";
 import { querier, type Head, type Series } from "./api";
@@ -15,7 +15,7 @@ import { details, type Page } from "./page";
 import type { StateText } from "./states";
 import { end, isDifference, narrowed, resolve, stamp, states } from "./url";
 
-interface Lines { times: number[]; lines: Line[]; all?: number; isMean: boolean; show: (v: number) => string; total?: (v: number) => string; what: string }
+interface Lines { times: number[]; lines: Line[]; all?: number; isMean: boolean; show: (v: number) => string; total?: (v: number) => string; what: string; drawn?: (longest: number) => Pick<Lines, "times" | "lines"> }
 
 const mostLines = 5;
 const isGauge = (t: string) => /^(inuse_|goroutine|threadcreate$)/.test(t);
@@ -48,6 +48,8 @@ export function Chart({ page }: { page: Page }) {
     const series = isDifference(state) && state.bq ? [...await ask(state.bq, "before"), ...await ask(state.q, "after")] : await ask(state.q);
     return linesOf(series, isMean, page, 1000 * step, from, to);
   });
+  const longest = Math.max(0, ...(dots?.single ?? []).map((d) => d.duration / 1e6)); // milliseconds
+  const lines = useMemo(() => answer.data && { ...answer.data, ...answer.data.drawn?.(longest) }, [answer.data, longest]);
   if (answer.error && (answer.error.status || !answer.data)) return <section class="chart" aria-label="values over time"><Failed of={answer} /></section>;
   const drag = (a: number, b: number, isOther: boolean) => {
     const range = { from: stamp(Math.floor(a)), to: stamp(Math.ceil(b)) };
@@ -55,9 +57,9 @@ export function Chart({ page }: { page: Page }) {
   };
   return (
     <section class={"chart" + (answer.isOld || answer.error ? " old" : "")} aria-label="values over time" aria-busy={answer.isOld}>
-      <Plot page={page} lines={state.t ? answer.data : none} dots={dots} marks={marks} from={from} to={to} drag={drag} />
+      <Plot page={page} lines={state.t ? lines : none} dots={dots} marks={marks} from={from} to={to} drag={drag} />
       <div class="beside-plot">
-        {answer.data && <Legend page={page} lines={answer.data} dots={dots} />}
+        {lines && <Legend page={page} lines={lines} dots={dots} />}
         <MarksMenu page={page} marks={marks} from={from} to={to} />
       </div>
     </section>
@@ -76,7 +78,7 @@ function linesOf(series: Series[], isMean: boolean, { unit, state }: Page, step:
   });
   const isSum = state.sum === "1" && isGauge(sampleType(state.t)), isRate = !isMean && !isSum, total = (v: number) => value(v, unit);
   const all = largest({ times, lines, isMean: isMean || isRate, show: isRate ? (v) => rated(v, unit, sampleType(state.t)) : total, total: isRate ? total : undefined, what: "" });
-  return { ...all, ...broken(times, isRate ? all.lines.map((l) => perSecond(times, l, step, from, to)) : all.lines, step) };
+  return { ...all, drawn: (longest) => broken(times, isRate ? all.lines.map((l) => perSecond(times, l, step, from, to, longest)) : all.lines, step) };
 }
 
 // largest returns the lines with the largest sums, and the sum of the rest.
@@ -216,12 +218,12 @@ let own = ""; // what the chart said last
 // stays when a chart is made again.
 function pointed(u: uPlot, { lines, show }: Lines, { dots, marks }: PlotProps) {
   const i = u.cursor.idx, left = u.cursor.left ?? -1;
-  if (left < 0) return details.text === own ? details.say("") : undefined;
+  if (left < 0) return details.value === own ? details.set("") : undefined;
   const dot = dots && (u.cursor.top ?? 0) > u.over.clientHeight - dotsHeight ? dotAt(dots, u, left) : null;
   const values = i == null ? [] : lines.map((l) => (l.values[i] == null ? "" : `${text(l.name, 30)} ${show(l.values[i]!)}`)).filter(Boolean);
   const mark = !dot && markAt(marks, u, left, u.cursor.top ?? 0);
-  if (mark) details.say(own = markText(mark) + "  ·  click to compare before and after");
-  else if (dot) details.say(own = dot.text + (dot.go ? "  ·  click for it alone" : ""));
-  else if (values.length) details.say(own = clock(u.data[0][i!]!) + ": " + values.join(", "));
+  if (mark) details.set(own = markText(mark) + "  ·  click to compare before and after");
+  else if (dot) details.set(own = dot.text + (dot.go ? "  ·  click for it alone" : ""));
+  else if (values.length) details.set(own = clock(u.data[0][i!]!) + ": " + values.join(", "));
   u.over.style.cursor = dot?.go || mark ? "pointer" : "";
 }

@@ -2,7 +2,7 @@
 
 import { clock, span, text } from "./format";
 import type { Page } from "./page";
-import { defaults, fresh, parseAgo, type Field } from "./url";
+import { defaults, fresh, isDifference, parseAgo, type Field } from "./url";
 
 const patterns: [Field, string][] = [["focus", "with"], ["ignore", "without"], ["hide", "hidden"], ["s", "search"]];
 
@@ -16,8 +16,8 @@ export function Crumbs({ page: { state, go, range } }: { page: Page }) {
       <button type="button" class="quiet" onClick={() => history.back()}>‹ back</button>
       <button type="button" class="quiet" disabled={!isNarrowed} onClick={() => go(all)}>✕ clear</button>
       <span>all</span>
-      {state.q && <Crumb clear={() => go({ q: "" })} what="the selector">{text(state.q, 200)}</Crumb>}
-      {state.v === "difference" && state.bq && <Crumb clear={() => go({ bq: "" })} what="the selector before">before: {text(state.bq, 200)}</Crumb>}
+      {state.q && <Crumb clear={() => go({ q: "" })} what="the selector">{text(state.q, 2000)}</Crumb>}
+      {isDifference(state) && state.bq && <Crumb clear={() => go({ bq: "" })} what="the selector before">before: {text(state.bq, 2000)}</Crumb>}
       <Crumb clear={state.from === defaults.from && !state.to ? undefined : () => go({ from: defaults.from, to: "" })} what="the range">{when}</Crumb>
       {patterns.map(([f, name]) => state[f] && <Crumb key={f} clear={() => go({ [f]: "" })} what={name}>{name} {text(state[f], 60)}</Crumb>)}
       {state.at && <Crumb clear={() => go({ at: "", mw: "" })} what="the attribute">{text(state.at, 60)}</Crumb>}

@@ -13,7 +13,7 @@ export function on(target: EventTarget, all: Record<string, (e: never) => void>)
 export function walkMenu(e: KeyboardEvent, place: Element, close: () => void) {
   const all = [...place.querySelectorAll<HTMLElement>("[role=menuitem]")], by = e.key === "ArrowDown" ? 1 : e.key === "ArrowUp" ? -1 : 0;
   if (e.key === "Escape") { close(); place.querySelector<HTMLElement>("[aria-haspopup]")?.focus(); }
-  else if (by && all.length) all.at((all.indexOf(document.activeElement as HTMLElement) + by) % all.length)!.focus();
+  else if (by && all.length) all.at((Math.max(all.indexOf(document.activeElement as HTMLElement), by < 0 ? 0 : -1) + by) % all.length)!.focus();
   else return;
   e.preventDefault();
   e.stopPropagation();

@@ -38,10 +38,12 @@ const fewPoints = 8; // of which none can be spared
 
 // perSecond returns the rates of a line of sums. A sum is for as long as points without a gap are apart on average, and for a step at least:
 // a profile each minute is for a minute, however short the steps are. Where steps have several profiles, one that the range cuts has no point:
-// its sum is of a part of the step, and would look like a fall.
-export function perSecond(times: number[], line: Line, step: number, from = -Infinity, to = Infinity): Line {
+// its sum is of a part of the step, and would look like a fall. Profiles that are longer than that count in each point that they last to.
+export function perSecond(times: number[], line: Line, step: number, from = -Infinity, to = Infinity, longest = 0): Line {
   const { at, apart, most } = distances(times, line.values, step), close = apart.filter((d) => d <= most);
   const length = Math.max(step, close.reduce((n, d) => n + d, 0) / (close.length || 1)) / 1000;
+  const within = (i: number): number => { let sum = 0; for (let k = i; k >= 0 && times[k]! > times[i]! - longest; k--) sum += line.values[k] ?? 0; return sum; };
+  if (longest > length * 1000) return { ...line, values: line.values.map((v, i) => v && within(i) / longest * 1000) };
   const isCut = (t: number) => at.length >= fewPoints && length * 1000 <= step && (t < from || t + step > to + 1);
   return { ...line, values: line.values.map((v, i) => (v && isCut(times[i]!) ? null : v && v / length)) };
 }

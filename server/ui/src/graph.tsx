@@ -77,13 +77,13 @@ export function Graph({ page, of, label, isUp = false, side = "", hasZoom = fals
     if (hasZoom && tree.isOther(node) && Number(state.n) < mostFrames) go({ n: String(mostFrames) }); // what it stands for
     else if (hasZoom) go({ z: node ? tree.hash[node]!.toString(16) : "", win: "", ...(node && state.near ? { near: tree.name(node) } : {}) });
     else setOwnZoom(node);
-    spoken.say("zoomed to " + text(tree.name(node), 100));
+    spoken.set("zoomed to " + text(tree.name(node), 100));
   };
   const span = () => seen.current ?? spanOf(tree, { width: 1, height: 1, top: 0, isUp, zoomed });
   const handle: Handle = { tree, page, isUp, focused, zoomed, hits: found?.nodes ?? [], focus: setFocused, zoom, span, see, around: hasZoom ? (node) => showAround(page, tree.name(node)) : undefined };
   const safe = focused < tree.size ? focused : 0;
   const say = (node: number) => describe(tree, node, page.unit, zoomed, shares);
-  useLayoutEffect(() => details.say(say(safe)), [tree, safe, zoomed]);
+  useLayoutEffect(() => details.set(say(safe)), [tree, safe, zoomed]);
   return (
     <div class="graph">
       <Canvas handle={{ ...handle, focused: safe }} by={state.c} hits={found?.hits ?? null} menu={setMenu} label={label} shares={shares} noise={noise} say={say} seen={seen} paint={paint} hasMap={hasZoom} />
@@ -159,7 +159,7 @@ function Canvas({ handle, by, hits, label, shares, noise, say, menu, seen, paint
     const node = e.buttons ? -1 : nodeAt(e);
     outline(hover.current, node < 0 ? null : box(tree, view.current, node));
     if (node < 0) return hide();
-    details.say(say(node));
+    details.set(say(node));
     show(node, e.clientX);
   };
   const down = (e: MouseEvent) => { // so that keys go on from here
@@ -297,5 +297,5 @@ export function saveGraph(texts: string[]) {
   lines.forEach((l, i) => ctx.fillText(l, margin, margin + (i + 0.8) * captionHeight * ratio));
   let y = 2 * margin + lines.length * captionHeight * ratio;
   for (const g of graphs) { ctx.drawImage(g, 0, 0, g.width, tall(g), margin, y, g.width, tall(g)); y += tall(g) + margin; }
-  out.toBlob((blob) => { if (blob) details.say("the picture is saved"), saveAs(blob, ["granary", ...`${texts.at(-1)}`.match(/\w+/g)!].join("-").slice(0, 120) + ".png"); });
+  out.toBlob((blob) => { if (blob) details.set("the picture is saved"), saveAs(blob, ["granary", ...`${texts.at(-1)}`.match(/\w+/g)!].join("-").slice(0, 120) + ".png"); });
 }

@@ -67,11 +67,11 @@ function beside(g: Handle, by: number) {
 
 function nextHit(g: Handle, by: number) {
   const n = g.hits.length;
-  if (!n) return spoken.say("nothing is found");
+  if (!n) return spoken.set("nothing is found");
   const next = by > 0 ? g.hits.findIndex((h) => h > g.focused) : g.hits.findLastIndex((h) => h < g.focused);
   const i = next < 0 ? (by > 0 ? 0 : n - 1) : next;
   g.focus(g.hits[i]!);
-  spoken.say(`hit ${i + 1} of ${n}`);
+  spoken.set(`hit ${i + 1} of ${n}`);
 }
 
 // ask changes what is asked for.

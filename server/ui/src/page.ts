@@ -19,6 +19,7 @@ export interface Page {
   loadKey: string; // another one for each load
   range: Range;
   floor: number; // profiles before this time were evicted or dropped; 0 if none was
+  oldest: number; // time of the first profile, NaN if that is not known
   unit: string;
   history: History | undefined; // the chosen one
 }
@@ -58,10 +59,10 @@ export const mostFrames = 100_000;
 export async function copy(what: string, text: string) {
   try {
     await navigator.clipboard.writeText(text);
-    spoken.say(what + " is copied");
-    details.say(what + " is copied");
+    spoken.set(what + " is copied");
+    details.set(what + " is copied");
   } catch {
-    uncopied.say(what + "\n" + text);
+    uncopied.set(what + "\n" + text);
   }
 }
 
@@ -69,7 +70,7 @@ export async function copy(what: string, text: string) {
 export function readBy(head: Head | undefined) {
   if (!head?.touched) return;
   const { granules, parts, rows, chosen } = head.touched;
-  touched.say(`read ${many(rows, "row")} of ${many(granules, "granule")}, ${many(parts, "part")}; ${count(chosen)} summed` + (head.commit ? `; commit ${head.commit}` : ""));
+  touched.set(`read ${many(rows, "row")} of ${many(granules, "granule")}, ${many(parts, "part")}; ${count(chosen)} summed` + (head.commit ? `; commit ${head.commit}` : ""));
 }
 
 // labelRange returns the range that is seen as a question for labels has it: in milliseconds, with the end left out.

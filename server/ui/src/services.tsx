@@ -9,7 +9,7 @@ import { Panel } from "./message";
 import { labelRange, readBy, type Page } from "./page";
 import { Spark } from "./spark";
 import { Buttons, useTyped } from "./tools";
-import { end, fresh, narrowed, print, shifted, type State } from "./url";
+import { end, fresh, narrowed, print, shifted, stamp, type State } from "./url";
 
 const pageRows = 50, chunkRows = 20; // rows of a page, and rows whose functions are asked for at once
 
@@ -42,7 +42,7 @@ function asked({ state: s }: Page) {
 
 export function ServicesView({ page }: { page: Page }) {
   const { state } = page, params = asked(page), [rows, setRows] = useState(pageRows), [chosen, choose] = useState<string[]>([]);
-  const answer = useAnswer(state.t ? JSON.stringify([page.loadKey, params, rows]) : null, (signal) => page.load.ask<Services>("services", { ...params, rows }, signal));
+  const answer = useAnswer(state.t ? JSON.stringify([page.loadKey, params, rows]) : null, (signal) => page.load.ask<Services>("services", { ...params, rows }, signal).then((of) => ({ ...of, from: page.oldest > Date.parse(of.from ?? "") ? stamp(page.oldest) : of.from })));
   useEffect(() => readBy(answer.data), [answer.data]);
   useEffect(() => choose([]), [state.l]);
   const toggle = (v: string) => choose((all) => (all.includes(v) ? all.filter((o) => o !== v) : [...all, v].slice(-2)));

@@ -26,17 +26,12 @@ export class Signal<T> {
   }
 }
 
-// Line is a text at the bottom of the page.
-class Line extends Signal<string> {
-  get text() { return this.value; }
-  say(text: string) { this.set(text); }
-}
-
-export const details = new Line(""); // for the eyes
-export const spoken = new Line(""); // for screen readers
-export const touched = new Line("");
-export const uncopied = new Line(""); // what a text is, a line, and the text, which the browser did not let the page copy
-export const missing = new Line(""); // nodes of a front that answers lack, a line each
+// Texts at the bottom of the page.
+export const details = new Signal(""); // for the eyes
+export const spoken = new Signal(""); // for screen readers
+export const touched = new Signal("");
+export const uncopied = new Signal(""); // what a text is, a line, and the text, which the browser did not let the page copy
+export const missing = new Signal(""); // nodes of a front that answers lack, a line each
 
 // kept is a choice that the browser remembers.
 export function kept(name: string, otherwise = ""): Signal<string> {

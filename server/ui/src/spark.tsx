@@ -1,9 +1,9 @@
 // A small line over time, without an axis.
 
-// Spark draws values from 0 up to the greatest. A gap breaks the line if it is wider than three of four gaps. The ends of a long line are of
-// times of other lengths than its steps, in which one profile more or less would look like a jump: they are left out.
+// Spark draws values from 0 up to the greatest. A gap breaks the line if it is wider than three of four gaps. The ends of a line are of times of
+// other lengths than its steps, in which one profile more or less would look like a jump: a long one is drawn without them.
 export function Spark({ line }: { line: (number | null)[] }) {
-  const at = [...line.keys()].filter((i) => line[i] != null && (line.length < 8 || i > 0 && i < line.length - 1)), most = Math.max(...at.map((i) => line[i]!), 0) || 1;
+  const all = [...line.keys()].filter((i) => line[i] != null), at = all.length < 8 ? all : all.slice(1, -1), most = Math.max(...at.map((i) => line[i]!), 0) || 1;
   const apart = at.slice(1).map((i, k) => i - at[k]!), usual = apart.toSorted((a, b) => a - b)[Math.floor(0.75 * (apart.length - 1))] ?? 1;
   const x = (i: number) => +((100 * (i + 0.5)) / line.length).toFixed(2), y = (i: number) => +(19 - 18 * (Math.max(0, line[i]!) / most)).toFixed(2);
   let path = "", area = "", from = -1;

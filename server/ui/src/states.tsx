@@ -40,11 +40,13 @@ const labels: Record<string, string> = { Goroutines: "track", Threads: "tid", CP
 // noun is what an attribute of a path is to people.
 export const noun = (path: string) => (path.startsWith("Goroutines/") ? "goroutine" : path.startsWith("Threads/") ? "thread" : "attribute");
 
+// plain returns an attribute as the pattern of it alone.
+export const plain = (attribute: string) => attribute.replace(/[{}]/g, "$&$&");
+
 // usePaths returns paths of attributes to choose from: those at the top, and their children by a label.
 export function usePaths(history: string, tick: string): Answer<string[]> {
   return useAnswer(history ? JSON.stringify([history, tick]) : null, async (signal) => {
     const tree = await get<{ children: { name: string; attribute: string; parent: boolean; kind: string; label?: string }[] }>(`api/v1/histories/${encodeURIComponent(history)}/tree`, { rows: 50 }, signal);
-    const plain = (a: string) => a.replace(/[{}]/g, "$&$&");
     const first = tree.children.toSorted((a, b) => Number(b.name in labels) - Number(a.name in labels)); // what has samples, as far as the page knows
     return first.flatMap((c) => [...(c.parent ? [`${plain(c.attribute)}/{${c.label ?? labels[c.name] ?? "id"}}`] : []), ...(c.kind === "null" ? [] : [plain(c.attribute)])]);
   });
@@ -73,8 +75,11 @@ export function fillOf(state: string): number {
   return (h >>> 3) & 7;
 }
 
+// isOf reports whether a history is of a service that a selector names: it has the service's name, before its labels.
+export const isOf = (h: History, selector: string) => selector.includes(JSON.stringify(h.name.replace(/\{.*$/, "")));
+
 // withDefaults fills in the history and the path that the address leaves out.
 export function withDefaults(s: State, histories: History[], paths: string[] | undefined): State {
-  const h = s.h || histories[0]?.name || "";
+  const h = s.h || (histories.find((h) => isOf(h, s.q)) ?? histories[0])?.name || "";
   return { ...s, h, p: s.p || paths?.[0] || "" };
 }

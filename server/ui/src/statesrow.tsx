@@ -2,13 +2,13 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
-import type { Head } from "./api";
+import { querier, type Head } from "./api";
 import { css, fit, onColours } from "./canvas";
 import { clock, many, span, text, value } from "./format";
 import { Failed } from "./message";
 import { timeKey } from "./graphkeys";
-import { details, spoken, type Page } from "./page";
-import { fillOf, group, noun, nothing, type History, type Interval, type Pixels } from "./states";
+import { details, labelRange, spoken, type Page } from "./page";
+import { fillOf, group, isOf, noun, nothing, type History, type Interval, type Pixels } from "./states";
 import { arrows, chips, dots, Options, rowOptions } from "./statesoptions";
 import { image, paint, runAt, xOf, type Colours, type Frame } from "./statespaint";
 import { stamp } from "./url";
@@ -35,7 +35,7 @@ export function StatesRow({ page, histories, paths }: { page: Page; histories: H
         <Options page={page} of={of} />
         {of && <Count page={page} of={of} set={setOffset} />}
       </div>
-      {answer.error ? <Failed of={answer} /> : of && !of.rows.length ? <p class="none">{of.all ? "No more attributes." : `No attribute of ${text(state.p, 80)} ${state.rf ? "that is found" : ""} has a state in this range.`}</p> : of && <Rows page={page} of={of} />}
+      {answer.error ? <Failed of={answer} /> : of && !of.rows.length ? <p class="none">{of.all ? "No more attributes." : `No attribute of ${text(state.p, 80)} ${state.rf ? "that is found" : ""} has a state in this range.`}</p> : of && <Rows page={page} of={of} key={state.h + state.p} />}
     </section>
   );
 }
@@ -57,9 +57,9 @@ function Key({ of }: { of: Pixels }) {
 }
 
 // Short leads to the time of a history that is a small part of what is seen, such as a trace of some seconds in an hour.
-function Short({ page: { go, range }, of }: { page: Page; of: Pixels }) {
-  const length = Date.parse(of.to) - Date.parse(of.from);
-  return length > 0 && length < (range.to - range.from) / 10 ? <button type="button" onClick={() => go({ from: of.from, to: of.to })}>show its {span(length)}</button> : null;
+function Short({ page: { go, range, history }, of }: { page: Page; of: Pixels }) {
+  const { first = of.from, end = of.to } = history ?? {}, length = Date.parse(end) - Date.parse(first);
+  return length > 0 && length < (range.to - range.from) / 10 ? <button type="button" onClick={() => go({ from: first, to: end })}>show its {span(length)}</button> : null;
 }
 
 function Count({ page: { state }, of, set }: { page: Page; of: Pixels; set: (offset: number) => void }) {
@@ -129,10 +129,10 @@ function Rows({ page, of }: { page: Page; of: Pixels }) {
     const a = xOf(f, Date.parse(of.from)), b = xOf(f, Date.parse(of.to)), pixel = Math.floor((e.clientX - r.left - a) / Math.max(1, b - a) * of.pixels);
     return row >= 0 && row < of.rows.length && pixel >= 0 && pixel < of.pixels ? { row, pixel } : null;
   };
-  const point = (e: PointerEvent) => { const p = placeOf(e); if (p) details.say(describe(of, p)); };
+  const point = (e: PointerEvent) => { const p = placeOf(e); if (p) details.set(describe(of, p)); };
   const choose = (p: Place) => void chooseSpan(page, of, p);
   const click = (e: MouseEvent) => { const p = placeOf(e); if (p) { setAt(p); choose(p); } };
-  const walk = (p: Place) => { setAt(p); details.say(describe(of, p)); };
+  const walk = (p: Place) => { setAt(p); details.set(describe(of, p)); };
   const key = (e: KeyboardEvent) => { if (rowsKey(e, page, of, safe, walk, choose)) e.preventDefault(); };
   const tallest = useRef(0), rows = (tallest.current = Math.max(tallest.current, Math.min(of.rows.length, mostSeen))); // a click moves nothing
   useEffect(() => {
@@ -227,9 +227,9 @@ async function chooseSpan({ state, go, load }: Page, of: Pixels, p: Place) {
     if (!longest) return;
     const start = Date.parse(longest.start) < Date.parse(of.from) ? of.from : longest.start, end = Date.parse(longest.end) > Date.parse(of.to) ? of.to : longest.end;
     go({ from: start, to: end, at: row.attribute, st: longest.state, ns: "", mw: "", z: "" });
-    spoken.say(`${row.attribute} ${longest.state}, ${span(length(longest))}`);
+    spoken.set(`${row.attribute} ${longest.state}, ${span(length(longest))}`);
   } catch (e) {
-    spoken.say(String((e as Error).message));
+    spoken.set(String((e as Error).message));
   }
 }
 
@@ -253,4 +253,18 @@ function most(of: Pixels, row: Pixels["rows"][number]): string {
   row.first.forEach((first, i) => pixels.set(row.state[i]!, (pixels.get(row.state[i]!) ?? 0) + (row.first[i + 1] ?? of.pixels) - first));
   const [state, n] = [...pixels].reduce((a, b) => (b[1] > a[1] ? b : a));
   return `${text(of.states[state]!.state, 60)} in ${Math.round(100 * n / of.pixels)} % of the time`;
+}
+
+// useAnyStates reports whether the history has states of the range, and is of the chosen service, or the chosen profiles have the label that
+// leads to its states.
+export function useAnyStates(page: Page): boolean {
+  const { state, range } = page, of = state.v === "services" ? undefined : page.history, label = /\{([^{}]+)\}/.exec(state.p)?.[1];
+  const isIn = of !== undefined && !(Date.parse(of.end ?? "") < range.from) && !(Date.parse(of.first ?? "") > range.to);
+  const isAsked = isIn && label !== undefined && state.q !== "" && !isOf(of!, state.q) && range.newest > 0;
+  const names = useAnswer(isAsked ? `${page.loadKey} ${label}` : null, async (signal) => {
+    await page.load.afterFirst(signal);
+    return (await querier<{ names?: string[] }>("LabelNames", { ...labelRange(page), matchers: [state.q] }, signal)).names ?? [];
+  });
+  if (state.st || state.ns || state.at) return isIn; // what is chosen stays in sight
+  return isIn && (!isAsked || names.error !== undefined || (names.data?.includes(label) ?? false));
 }

@@ -34,8 +34,8 @@ function Stacks({ page, of }: { page: Page; of: Timeline }) {
   const [at, setAt] = useState<Run>(() => runs.levels[0]![0]!);
   const now = runs.levels[at.depth]?.includes(at) ? at : runs.levels[0]![0]!;
   const view = { from: range.from, to: Math.max(range.to, range.from + 1) };
-  const walk = (r: Run | undefined) => { if (r) { setAt(r); details.say(describe(of, r, page.unit)); } };
-  const choose = (r: Run) => { go({ from: stamp(Math.floor(r.from)), to: stamp(Math.max(Math.ceil(r.to), Math.floor(r.from) + 1)), z: "" }); spoken.say("the time of " + text(of.names[r.function]!, 100)); };
+  const walk = (r: Run | undefined) => { if (r) { setAt(r); details.set(describe(of, r, page.unit)); } };
+  const choose = (r: Run) => { go({ from: stamp(Math.floor(r.from)), to: stamp(Math.max(Math.ceil(r.to), Math.floor(r.from) + 1)), z: "" }); spoken.set("the time of " + text(of.names[r.function]!, 100)); };
   const key = (e: KeyboardEvent) => {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
     const middle = (now.from + now.to) / 2;
@@ -61,7 +61,7 @@ function Stacks({ page, of }: { page: Page; of: Timeline }) {
         <span class="grow" />
         <Search page={page} />
       </div>
-      <Canvas of={of} runs={runs} view={view} now={now} pattern={state.s} point={(r) => details.say(describe(of, r, page.unit))} click={(r) => { setAt(r); choose(r); }} />
+      <Canvas of={of} runs={runs} view={view} now={now} pattern={state.s} point={(r) => details.set(describe(of, r, page.unit))} click={(r) => { setAt(r); choose(r); }} />
       <div class="beside" role="listbox" tabIndex={0} aria-label="stacks in order of time: arrows walk, Enter chooses the time of a frame, s its callers and callees" aria-activedescendant="run-at" onKeyDown={key}>
         <div role="option" id="run-at" aria-selected="true">{describe(of, now, page.unit)}</div>
       </div>

@@ -5,7 +5,7 @@ import { packageOf } from "./format";
 // Columns is a tree as the server sends it: nodes in preorder, functions by number. Function 0 is the root, and nodes of
 // function 1 stand for others, of which the largest has the value omitted.
 export interface Columns {
-  names: string[]; files: number[]; lines: number[]; binaries: number[]; texts: string[];
+  names: string[]; files: number[]; binaries: number[]; texts: string[];
   depth: number[]; function: number[]; self: number[][]; groups?: number[][]; omitted: number;
 }
 

@@ -30,13 +30,13 @@ function keys(by: string, path: string): string[] {
 }
 
 export function Waits({ page }: { page: Page }) {
-  const { state, go, range } = page, by = keys(state.wb, state.p);
+  const { state, go, range } = page, hasWakers = namer(state.p) === "function", by = keys(!hasWakers && state.wb === "waker" ? "" : state.wb, state.p);
   const params = { p: state.p, by: by.join(","), from: parseAgo(state.from) ? stamp(range.from) : state.from, to: parseAgo(end(state)) ? stamp(range.to + 1) : state.to, rows: mostRows };
   const answer = useAnswer(state.p && range.newest ? JSON.stringify([state.h, params]) : null, (signal) => page.load.ask<Answered>(`histories/${encodeURIComponent(state.h)}/stats`, params, signal));
   return (
     <section class="waits" aria-label="statistics of states">
       <div class="tools">
-        <Buttons label="statistics by" of={[["", "state"], ["attribute", noun(state.p)], ["function", namer(state.p) === "Exec_name" ? "program" : "function"], ["latency", "scheduler latency"], ...(namer(state.p) === "function" ? [["waker", "woken by"] as [string, string]] : [])]} value={state.wb} set={(wb) => go({ wb })} />
+        <Buttons label="statistics by" of={[["", "state"], ["attribute", noun(state.p)], ["function", namer(state.p) === "Exec_name" ? "program" : "function"], ["latency", "scheduler latency"], ...(hasWakers ? [["waker", "woken by"] as [string, string]] : [])]} value={state.wb} set={(wb) => go({ wb })} />
         <input type="search" class="find" aria-label="find rows by a text in their names" placeholder="find rows" maxLength={100} value={state.rf} spellcheck={false} onInput={(e) => go({ rf: e.currentTarget.value }, true)} />
         <span class="grow" />
         {state.t && <button type="button" class="link" onClick={() => go({ v: "states" })}>samples by state</button>}
@@ -70,8 +70,8 @@ function Line({ page: { state: { at, st, wb }, go }, r, heads, state, total }: {
   const ns = (v: number) => value(v, "nanoseconds"), { attribute, start, end } = r.longest;
   const find = () => go({ from: start, to: end, at: attribute, st: r.longest.state, ns: "", mw: "", z: "" });
   return (
-    <tr class={"goes" + (at === attribute && st === r.longest.state ? " chosen" : "")} onClick={find}>
-      {heads.map((i) => [i, r.key[i]!] as const).map(([i, k]) => <td key={i}>{k === state && fillOf(state) >= 0 && <i class={"fill fill" + fillOf(state)} aria-hidden="true" />}{k !== "null" ? text(k, 120) : wb === "waker" ? "nobody" : ""}</td>)}
+    <tr class={"goes" + (at === attribute && st === r.longest.state ? " chosen" : "")} aria-current={at === attribute && st === r.longest.state} onClick={() => getSelection()?.isCollapsed !== false && find()}>
+      {heads.map((i) => [i, r.key[i]!] as const).map(([i, k]) => <td key={i}>{k === state && fillOf(state) >= 0 && <i class={"fill fill" + fillOf(state)} aria-hidden="true" />}{k !== "null" ? text(k, 120) : wb === "waker" ? "not known" : ""}</td>)}
       <td class="n">{ns(r.total_ns)}</td><td class="n">{percent(r.total_ns, total)}</td><td class="n">{r.count.toLocaleString("en")}</td>
       <td class="n">{ns(r.mean_ns)}</td><td class="n">{ns(r.p50_ns)}</td><td class="n">{ns(r.p99_ns)}</td>
       <td class="n"><button type="button" class="link" title={"show " + text(attribute, 80) + " then"}>{ns(r.max_ns)}</button></td>

@@ -36,6 +36,8 @@ interval counts with its part between --from and --to. Null is no state.
 --by says what has a row; several with commas, a row for each combination:
   state      each state (the default)
   attribute  each attribute
+  waker      what ended a wait: the number of a goroutine, 'timer or system', or
+             null if the wait did not end, and for states that are no waits
   function   each state of another attribute meanwhile, which a PATTERN leads to
   PATTERN    from each attribute: function is below, ../Exec_name beside
 
@@ -49,6 +51,7 @@ Goroutines.
 ` + askedHelp + patternHelp + timeHelp,
 		Example: `  granary history stats trace.out
   granary history stats --by function,state trace.out
+  granary history stats --by attribute,waker,state trace.out
   granary history stats --by attribute --match 'CPUs/*' --from 25% --to 50% run
   granary history stats --top waits -n 10 trace.out
   granary history stats --json trace.out | jq '.rows[0].p99_ns'`,
@@ -78,7 +81,7 @@ func (o *statsOptions) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	defer l.close()
-	q := stats.Question{From: from, To: to, By: by}
+	q := stats.Question{From: from, To: to, End: l.End(), By: by}
 	if len(o.patterns) == 0 && isGoHistory(l.Names) {
 		o.patterns = []string{golang.Goroutines + "/*"}
 	}
