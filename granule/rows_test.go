@@ -3,6 +3,7 @@ package granule
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"sync"
 	"testing"
@@ -16,14 +17,11 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-var bucketWidths = []int64{0, bucketWidth}
-
 // G2 and S1: a part has the rows of its batch, in the order of their values;
 // rows that tie keep the order of the batch. And keys compare as rows do.
 func TestCodeMatchesOracle(t *testing.T) {
-	for _, width := range bucketWidths {
-		t.Run(fmt.Sprintf("bucket=%d", width), func(t *testing.T) {
-			def := everything(width)
+	for name, def := range definitions {
+		t.Run(name, func(t *testing.T) {
 			s := mustSchema(t, def)
 			rapid.Check(t, func(rt *rapid.T) {
 				gen := NewGeneration(1)
@@ -196,6 +194,36 @@ func TestSeriesOfBatch(t *testing.T) {
 				t.Errorf("%d series in the part, %d in the dictionary, want %d", got, gen.Series.Len(), tt.want)
 			}
 		})
+	}
+}
+
+// The code of a series stands for the columns of its tuple.
+func TestSeriesCodeOfBatch(t *testing.T) {
+	def := everything(0)
+	s := mustSchema(t, def)
+	gen := NewGeneration(1)
+	labels := map[string]encoding.Vector{"unit": encoding.Strings("ns"), "kind": encoding.Strings("cpu"), "labels.pod": encoding.Strings("p")}
+	columns, err := s.Check(&schema.Batch{Rows: 1, Columns: map[string]encoding.Vector{
+		"time": encoding.Int64s(0), "value": encoding.Int64s(1), "unit": labels["unit"], "kind": labels["kind"], "labels.pod": labels["labels.pod"],
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := InternSeries(s, gen, columns)
+	if err != nil || code != 1 {
+		t.Fatalf("InternSeries = %d, %v", code, err)
+	}
+	rest := map[string]encoding.Vector{"time": encoding.Int64s(3, 1, 2), "value": encoding.Int64s(1)}
+	coded := partOf(t, s, gen, &schema.Batch{Rows: 3, Series: code, Columns: rest})
+	maps.Copy(labels, rest)
+	plain := partOf(t, s, gen, &schema.Batch{Rows: 3, Columns: labels})
+	if diff := gocmp.Diff(text(decode(t, s, whole(plain))), text(decode(t, s, whole(coded)))); diff != "" {
+		t.Errorf("rows (-with labels +with a code):\n%s", diff)
+	}
+	for name, p := range map[string]*Part{"labels": plain, "a code": coded} {
+		if word, ok := p.Series().Constant(); !ok || word != uint64(code) {
+			t.Errorf("the series of a part with %s are %v", name, p.Series())
+		}
 	}
 }
 
