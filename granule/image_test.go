@@ -128,6 +128,9 @@ func copyPart(t testing.TB, s *schema.Schema, p *Part, gen *Generation) *Part {
 	image, wide := p.AppendImage(s, nil)
 	got := readPart(t, readerOf(s, gen), p.bucket, image)
 	checkSamePart(t, s, p, got)
+	if got.Size() < len(image) {
+		t.Errorf("a part of %d bytes keeps an image of %d", got.Size(), len(image))
+	}
 	if again, at := got.AppendImage(s, nil); !bytes.Equal(again, image) || at != wide {
 		t.Fatalf("the image of the part that was read has %d bytes, not the same %d", len(again), len(image))
 	}
@@ -225,6 +228,17 @@ func TestPartImage_Wide(t *testing.T) {
 	_, _, both := p.AppendSearchable(s, nil, []IDColumn{{Name: "earlier"}})
 	if len(both) != 2 || both[0].Name != "earlier" || both[1].Name != "trace" {
 		t.Errorf("columns of ids behind an earlier one: %+v", both)
+	}
+}
+
+// A table without a header has no part with headers.
+func TestPartImage_NoHeader(t *testing.T) {
+	_, gen, _, base := smallGranule(t)
+	def := small
+	def.Header = nil
+	image, _ := base.base.Part.AppendImage(mustSchema(t, small), nil)
+	if _, err := readerOf(mustSchema(t, def), gen).Read(0, image); !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), "headers") {
+		t.Errorf("a part with headers: %v", err)
 	}
 }
 

@@ -197,6 +197,30 @@ func TestNeed_Counts(t *testing.T) {
 	}
 }
 
+// A full dictionary takes no more strings: the part stores them.
+func TestNeed_Full(t *testing.T) {
+	s := mustSchema(t, schema.Definition{
+		Columns: []schema.Column{
+			{Name: "name", Type: encoding.String, Encoding: encoding.Dictionary},
+			{Name: "value", Type: encoding.Int64, Encoding: encoding.Plain},
+		},
+		SortingKey: []string{"value"},
+	})
+	gen := NewGeneration(1)
+	if _, err := gen.Strings.Intern([]byte("first")); err != nil {
+		t.Fatal(err)
+	}
+	gen.MostStrings = 1
+	b := &schema.Batch{Rows: 2, Columns: map[string]encoding.Vector{"name": encoding.Strings("a", "bb"), "value": encoding.Int64s(1)}}
+	columns, err := s.Check(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := newNeeder(s, gen, true, b, nil); n.column(&columns[0]) != 2*3 || n.strings.values != 0 {
+		t.Errorf("%d new strings", n.strings.values)
+	}
+}
+
 // Need adds up what rows, parts, columns and new values take.
 func TestNeed_Sum(t *testing.T) {
 	s := mustSchema(t, schema.Definition{

@@ -37,6 +37,9 @@ func TestPlainStrings(t *testing.T) {
 			t.Errorf("part %d is plain: %t", g.Parts(), got)
 		}
 		copyPart(t, s, p, copyGeneration(t, s, gen))
+		if _, _, found := p.AppendSearchable(s, nil, nil); len(found) > 0 {
+			t.Errorf("columns %v have ids of their own", found)
+		}
 		g = g.With(whole(p))
 	}
 	nullable := encoding.Vector{Type: encoding.String, Strings: []string{"", "known", "", "new"}, Valid: []bool{false, true, true, true}}
@@ -48,6 +51,7 @@ func TestPlainStrings(t *testing.T) {
 	gen.MostStrings = gen.Strings.Size()
 	add(true, map[string]encoding.Vector{"name": nullable, "tags.t": encoding.Strings("known", "b", "a", "b"), "id": encoding.UUIDs(ids[2])})
 	add(false, map[string]encoding.Vector{"name": encoding.Strings("known", "b", "known", "")})
+	add(false, map[string]encoding.Vector{"name": encoding.Strings("known")})
 	add(true, map[string]encoding.Vector{"name": encoding.Strings("new"), "tags.t": encoding.Strings("", "", "", "new")})
 	if gen.Strings.Len() != entries {
 		t.Errorf("a full dictionary has %d values, had %d", gen.Strings.Len(), entries)

@@ -499,7 +499,12 @@ func TestRewritePauses(t *testing.T) {
 	if want := 3 + 3 + 2; pauses != want {
 		t.Errorf("%d pauses, want %d", pauses, want)
 	}
-	Rewrite(s, g.Oldest(1), Limit{Rows: math.MaxInt}) // without pauses
+	Rewrite(s, g, Limit{Rows: math.MaxInt}) // without a function to call
+	pauses = 0
+	few := New("", "").With(Section{g.Sections()[0].Part, 0, 3})
+	if Rewrite(s, few, Limit{Rows: math.MaxInt, Pause: func() { pauses++ }}); pauses > 0 {
+		t.Errorf("%d pauses of a rewrite of few rows", pauses)
+	}
 }
 
 // A granule without rows, from parts that have none within it, is not lost.
