@@ -126,6 +126,12 @@ func TestBucketsOf(t *testing.T) {
 	check(30, 40)
 	check(30, 41, 40)
 	check(50, math.MaxInt64)
+	if got := table.State().FamilyOf("labels", 0, 10); len(got) > 0 {
+		t.Errorf("labels %q", got)
+	}
+	if got := (*catalog.TableState)(nil).FamilyOf("labels", 0, 10); got != nil {
+		t.Errorf("labels before the table: %q", got)
+	}
 	for b := range table.State().BucketsOf(0, 50) { // one that goes on after a break panics
 		if b.Start != 0 {
 			t.Errorf("the first bucket from 0 on begins at %d", b.Start)
@@ -181,6 +187,46 @@ func TestFindBuckets_Sealed(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Among units, a bucket takes the times up to the next one, whatever was asked before.
+func TestFindBuckets_AmongUnits(t *testing.T) {
+	table := querytest.Open(t, querytest.Options{BucketRows: 3}, querytest.Samples(10))
+	insertAt(table, 1)
+	table.Seal(10) // any unit
+	insertAt(table, 11, 12, 13)
+	for _, order := range [][]int64{{11, 14, 19, 10}, {19, 10, 14}, {14, 13, 19}} {
+		find := table.State().FindBuckets()
+		for _, at := range order {
+			want := int64(10)
+			if at >= 14 {
+				want = 14 // a cut
+			}
+			if got := find.At(at); got != want {
+				t.Errorf("%v: the bucket of %d begins at %d, want %d", order, at, got, want)
+			}
+		}
+	}
+}
+
+// Only units have late buckets: the one that exists, or one that begins amid a range.
+func TestIsLate(t *testing.T) {
+	table := querytest.Open(t, querytest.Options{BucketRows: 3}, querytest.Samples(10))
+	check := func(when string, late map[int64]bool) {
+		t.Helper()
+		table.Edit(func(e *catalog.TableEdit) {
+			for start, want := range late {
+				if got := e.IsLate(start); got != want {
+					t.Errorf("%s: the bucket of %d is late: %t", when, start, got)
+				}
+			}
+		})
+	}
+	insertAt(table, 1, 2, 3)
+	check("no units", map[int64]bool{0: false, 4: false, 8: false, 9: false, 20: false})
+	table.Seal(4)
+	insertAt(table, 2)
+	check("late rows", map[int64]bool{0: false, 4: false, 8: true, 9: true, 20: false})
 }
 
 // Rows are divided at the bounds of granules: a row with the key of a bound goes to the granule that begins there.

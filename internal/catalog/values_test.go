@@ -157,6 +157,16 @@ func TestLimitTimes(t *testing.T) {
 	}
 }
 
+// A time in another unit is named if it is within the limits, which are inclusive.
+func TestPast_AtTheLimits(t *testing.T) {
+	limits := catalog.TimeLimits{Now: 10e9, Earliest: 5e9, Latest: 10e9}
+	for at, named := range map[int64]bool{4: false, 5: true, 10: true, 11: false} {
+		if err := limits.Check(at, ""); !errors.Is(err, catalog.ErrPast) || strings.Contains(err.Error(), "in seconds it is") != named {
+			t.Errorf("%d: %v", at, err)
+		}
+	}
+}
+
 // The default limit takes the dates of 2000 to 2100, and refuses them in any other unit.
 func TestPast_EveryUnit(t *testing.T) {
 	for year := 2000; year <= 2100; year++ {
