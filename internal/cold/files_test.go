@@ -3,13 +3,18 @@ package cold
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/internal/dictionaries"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/files"
 	"github.com/granarydb/granary/internal/querytest"
 )
@@ -115,4 +120,83 @@ func TestIsNeeded(t *testing.T) {
 	if old := querytest.Open(t, querytest.Options{}, querytest.Samples(10)); isNeeded(old.State(), math.MinInt64, dictionaries.Ranges{Width: 10, Count: 2}) {
 		t.Error("dictionaries before all rows are needed")
 	}
+}
+
+// A search for an id names the granules that can have it, and whether any can. Rows in memory always can.
+func TestFiles_FindID(t *testing.T) {
+	d := newDesk(t)
+	b, _ := querytest.Batch(rand.New(rand.NewPCG(1, 3)), 100, 5)
+	d.Insert(b)
+	out, _, err := d.write(t.Context(), func(w *Writer) { w.Limit.Rows = 20 }, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace := b.Columns["trace"]
+	present := trace.UUIDs[slices.Index(trace.Valid, true)]
+	state := catalog.NewTableState(d.Env.Schema)
+	bucket := &catalog.BucketState{Cold: coldOf(out.Buckets[0], 0)}
+	for id, want := range map[uuid.UUID]bool{present: true, {0xff, 0xee}: false} {
+		granules, some, err := d.files.FindID(state, bucket, "trace", id)
+		if err != nil || some != want || (granules.Len() > 0) != want || granules.Len() > 2 {
+			t.Errorf("id %x: granules %v, %t, %v", id, granules, some, err)
+		}
+	}
+	if granules, some, err := d.files.FindID(d.State(), bucket, "trace", uuid.UUID{0xff, 0xee}); err != nil || !some || granules.Len() > 0 {
+		t.Errorf("beside rows in memory: granules %v, %t, %v", granules, some, err)
+	}
+}
+
+// A bucket of an earlier run has the series and columns of its file. A damaged file is an error of the bucket's reads alone.
+func TestFiles_OpenBucket(t *testing.T) {
+	d := newDesk(t).fill()
+	out, _, err := d.write(t.Context(), sameFiles, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.dir.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	file := out.Buckets[0]
+	b, err := d.files.OpenBucket(file, 3)
+	if err != nil || b.Start != 0 || b.Series.Len() != 2 || !b.Columns["labels.pod"] || b.Born != file.Through || b.Cold.Err != nil || *b.Cold != *coldOf(file, 3) {
+		t.Errorf("%+v, %v", b, err)
+	}
+	name := disk.FileName(files.RowsKind, file.File)
+	d.fs.Flip(name, int64(8*len(d.fs.Get(name))-4))
+	b, err = d.files.OpenBucket(file, 3)
+	if _, damaged := errors.AsType[*disk.DamagedError](b.Cold.Err); err != nil || !damaged {
+		t.Errorf("a damaged file: %+v, %v", b.Cold, err)
+	}
+	state := catalog.NewTableState(d.Env.Schema)
+	bucket := &catalog.BucketState{Cold: coldOf(file, 3)}
+	for g, err := range d.files.Granules(state, bucket, d.Generation(0), catalog.ColdRead{}) {
+		if g != nil || err == nil || !strings.HasPrefix(err.Error(), `table "samples": 3 rows from 1970`) {
+			t.Errorf("a read of a damaged file: %v", err)
+		}
+	}
+	if _, some, err := d.files.FindID(state, bucket, "trace", uuid.UUID{}); some || err == nil {
+		t.Errorf("a search in a damaged file: %v", err)
+	}
+}
+
+// Dictionaries are read once, until they are forgotten.
+func TestFiles_Cached(t *testing.T) {
+	d := newDesk(t)
+	reads := 0
+	read := func() (*dictionaries.DurableGeneration, error) {
+		reads++
+		return &dictionaries.DurableGeneration{Generation: granule.NewGeneration(1), Number: 4}, nil
+	}
+	get := func(want int) {
+		t.Helper()
+		if g, err := d.files.Cached(4, read); err != nil || g.Number != 4 || reads != want {
+			t.Errorf("%d reads, want %d: %v", reads, want, err)
+		}
+	}
+	get(1)
+	get(1)
+	d.files.Forget(5)
+	get(1)
+	d.files.Forget(4)
+	get(2)
 }

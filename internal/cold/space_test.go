@@ -103,6 +103,14 @@ func TestOldestRanges_Shared(t *testing.T) {
 	}
 }
 
+// Ranges of two tables that begin at the same time go together.
+func TestOldestRanges_SameStart(t *testing.T) {
+	root, m := rangesOf(t, map[int64]int64{0: 5, 10: 5}, map[int64]int64{0: 7, 10: 7})
+	if got, want := cold.OldestRanges(root, m, cold.AllTables, nil, 6, 0), (map[int]int64{0: 10, 1: 10}); !maps.Equal(got, want) {
+		t.Errorf("floors %v, want %v", got, want)
+	}
+}
+
 // Rows in memory that no file has are counted, with the files that a writer replaces, and have bytes of their files to be.
 func TestUnfiled(t *testing.T) {
 	table := querytest.Open(t, querytest.Options{}, querytest.Samples(10))
