@@ -117,6 +117,14 @@ func TestIsNeeded(t *testing.T) {
 			}
 		})
 	}
+	gap := querytest.Open(t, querytest.Options{}, querytest.Samples(10))
+	gap.Insert(querytest.OneRow(15))
+	gap.Insert(querytest.OneRow(45))
+	for number, want := range []bool{true, false, true} { // the rows at 15 have codes of the first alone
+		if got := isNeeded(gap.State(), int64(number), dictionaries.Ranges{Width: 10, Count: 2}); got != want {
+			t.Errorf("with a gap, generation %d is needed: %t", number, got)
+		}
+	}
 	if old := querytest.Open(t, querytest.Options{}, querytest.Samples(10)); isNeeded(old.State(), math.MinInt64, dictionaries.Ranges{Width: 10, Count: 2}) {
 		t.Error("dictionaries before all rows are needed")
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/granarydb/granary/encoding"
@@ -174,6 +175,49 @@ func TestWriter_BornAgain(t *testing.T) {
 		fromBefore, _, err := d.write(t.Context(), sameFiles, &files.TableFiles{Buckets: []files.BucketFile{old}})
 		if err != nil || (fromBefore.Buckets[1].File == 77) != taken {
 			t.Errorf("a file in the manifest through commit %d: %+v, %v", through, fromBefore.Buckets[1], err)
+		}
+	}
+}
+
+// A file that fewer than half of its buckets still use is written anew.
+func TestWriter_Sparse(t *testing.T) {
+	d := newDesk(t).fill()
+	first, _, err := d.write(t.Context(), shareFiles, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for shared, kept := range map[int]bool{4: true, 5: false} { // two are left
+		before := files.TableFiles{Buckets: slices.Clone(first.Buckets)}
+		for i := range before.Buckets {
+			before.Buckets[i].Shared = shared
+		}
+		clear(d.partial)
+		out, _, err := d.write(t.Context(), shareFiles, &before)
+		if err != nil || (out.Buckets[0].File == first.Buckets[0].File) != kept || out.Buckets[0].File != out.Buckets[1].File {
+			t.Errorf("2 of %d buckets: %+v, %v", shared, out.Buckets, err)
+		}
+	}
+}
+
+// A call of the disk that fails ends the run with its error, whichever it is, and the next run writes all rows.
+func TestWriter_Faults(t *testing.T) {
+	for name, change := range map[string]func(w *Writer){"own files": sameFiles, "one file": shareFiles} {
+		d := newDesk(t).fill()
+		before := d.fs.Calls()
+		if _, _, err := d.write(t.Context(), change, nil); err != nil {
+			t.Fatal(err)
+		}
+		calls := d.fs.Calls() - before
+		for after := range calls {
+			d := newDesk(t).fill()
+			d.fs.Fail(&crashfs.Fault{Err: syscall.EIO, After: after})
+			if out, _, err := d.write(t.Context(), change, nil); !errors.Is(err, syscall.EIO) {
+				t.Errorf("%s, call %d of %d fails: %+v, %v", name, after, calls, out, err)
+			}
+			out, _, err := d.write(t.Context(), change, nil)
+			if err != nil || len(out.Buckets) != 2 || len(d.timesIn(out.Buckets[0])) != 3 || len(d.timesIn(out.Buckets[1])) != 2 {
+				t.Errorf("%s, after call %d failed: %+v, %v", name, after, out, err)
+			}
 		}
 	}
 }
