@@ -320,3 +320,28 @@ func TestPinsAreSwept(t *testing.T) {
 		}
 	}
 }
+
+// PinnedBefore and Expire count what is read now, although nobody called Sweep since a snapshot was closed or expired.
+func TestPinned_WithoutSweep(t *testing.T) {
+	log := New(things{})
+	pin := func() *Handle[things] {
+		h := new(Handle[things])
+		h.Take(log)
+		log.Rewrite(func(*Root[things]) (Next[things], bool) {
+			return Next[things]{State: things{}, Garbage: []Garbage{{Bytes: 5}}}, true
+		})
+		if got := log.Pinned(); got != 5 {
+			t.Errorf("a snapshot pins %d bytes", got)
+		}
+		return h
+	}
+	pin().Close()
+	if bytes, _, ok := log.PinnedBefore(math.MaxUint64); ok || bytes != 0 {
+		t.Errorf("a closed snapshot pins %d bytes", bytes)
+	}
+	h := pin()
+	if !log.Expire(0, math.MaxUint64) || log.Pinned() != 0 {
+		t.Errorf("an expired snapshot pins %d bytes", log.Pinned())
+	}
+	h.Close()
+}
