@@ -41,6 +41,9 @@ func deleteRows(t *testing.T, table *querytest.Table, d catalog.Deletion) (rows 
 	table.Edit(func(e *catalog.TableEdit) {
 		rows, ok = e.DeleteRows(d, 99)
 		files = slices.Clone(e.Files)
+		if ok && d.Cold != nil && len(e.Due) == 0 {
+			t.Error("the granules that come back to memory are not due")
+		}
 	})
 	checkTable(t, table)
 	return rows, ok, files

@@ -52,6 +52,9 @@ func TestBitset(t *testing.T) {
 		if members, few := b.Few(others, most); few != (len(both) <= most) || few && !slices.Equal(members, both) {
 			t.Fatalf("%v, %v of at most %d; want %v", members, few, most, both)
 		}
+		if members, few := b.Few(others, len(both)); !few || !slices.Equal(members, both) {
+			t.Fatalf("%v, %v of at most as many; want %v", members, few, both)
+		}
 	})
 }
 
