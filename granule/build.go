@@ -35,37 +35,38 @@ var noWord = []uint64{0}
 // need gatherBytes.
 func (g *gatherer) gather(key columnKey, spec encoding.Spec) (out gathered, found bool) {
 	out.spec = spec
-	simple := true // every row has its own word, and no null flag
+	nulls := false // rows of a fixed type can be null
 	g.sources = g.sources[:0]
 	for _, f := range g.frames {
 		s := source{words: noWord, fc: f.find(key)}
-		switch {
-		case s.fc == nil:
-			simple = simple && !spec.Type.Fixed()
-		case s.fc.constant:
+		if s.fc != nil {
 			s.words = s.fc.words
-		default:
-			s.words, s.mask = s.fc.words, -1
+			if !s.fc.constant {
+				s.mask = -1
+			}
 		}
-		simple = simple && (s.fc == nil || s.fc.valid == nil && s.fc.ordinals == nil)
+		if spec.Type.Fixed() && (s.fc == nil || s.fc.valid != nil) {
+			nulls = true
+		}
 		g.sources = append(g.sources, s)
 	}
 	out.words = g.mem.room(len(g.order))[:len(g.order)]
-	if simple {
-		var all uint64
-		for i, r := range g.order {
-			s := &g.sources[r.frame]
-			w := s.words[int(r.row)&s.mask]
-			out.words[i] = w
-			all |= w
-		}
-		return out, spec.Type.Fixed() || all != 0
+	if nulls {
+		found = g.gatherNulls(&out)
+		return out, found
 	}
-	return out, g.gatherSlowly(&out)
+	var all uint64
+	for i, r := range g.order {
+		s := &g.sources[r.frame]
+		w := s.words[int(r.row)&s.mask]
+		out.words[i] = w
+		all |= w
+	}
+	return out, spec.Type.Fixed() || all != 0
 }
 
-// gatherSlowly is gather for columns with shared words, or with nulls in a fixed type.
-func (g *gatherer) gatherSlowly(out *gathered) (found bool) {
+// gatherNulls is gather for a column of a fixed type in which rows can be null.
+func (g *gatherer) gatherNulls(out *gathered) (found bool) {
 	nulls := false
 	valid := g.mem.room(len(g.order))[:len(g.order)]
 	for i, r := range g.order {
@@ -78,7 +79,7 @@ func (g *gatherer) gatherSlowly(out *gathered) (found bool) {
 		out.words[i], valid[i] = fc.word(int(r.row)), 1
 		found = true
 	}
-	if nulls && out.spec.Type.Fixed() {
+	if nulls {
 		out.valid = valid
 	}
 	return found

@@ -156,7 +156,7 @@ func (b *freshBuilder) addIDs(p *Part, fc *frameColumn) {
 // column collects a column of the frame in the order of the part. found is false if no row has a value in
 // it.
 func (b *freshBuilder) column(fc *frameColumn, f *frame, key columnKey, spec encoding.Spec) (out gathered, found bool) {
-	if fc.valid != nil || fc.ordinals != nil {
+	if fc.valid != nil {
 		b.findOrder()
 		return b.gather.gather(key, spec)
 	}

@@ -61,6 +61,32 @@ func everything(bucket int64) schema.Definition {
 	return def
 }
 
+// lastFamilies is a definition whose last columns are families in the key, so that no column follows them in a row.
+var lastFamilies = schema.Definition{
+	Columns: []schema.Column{
+		{Name: "n", Type: encoding.Int64, Encoding: encoding.Plain, Nullable: true},
+		{Name: "nums", Type: encoding.Int64, Encoding: encoding.RLE, Dynamic: true},
+		{Name: "tags", Type: encoding.String, Encoding: encoding.Dictionary, Dynamic: true},
+	},
+	SortingKey: []string{"n", "nums", "tags"},
+}
+
+// timesLead is a definition whose key continues with a number and then the header, and not with a list.
+var timesLead = schema.Definition{
+	Columns: []schema.Column{
+		{Name: "n", Type: encoding.Int64, Encoding: encoding.Plain, Nullable: true},
+		{Name: "time", Type: encoding.Int64, Encoding: encoding.Delta},
+		{Name: "value", Type: encoding.Int64, Encoding: encoding.Plain},
+	},
+	SortingKey: []string{"n", "time"},
+	Header:     []string{"time", "value"},
+}
+
+// definitions are tables whose rows are drawn at random.
+var definitions = map[string]schema.Definition{
+	"bucket=0": everything(0), "bucket=10": everything(bucketWidth), "last families": lastFamilies, "times lead": timesLead,
+}
+
 func mustSchema(t testing.TB, def schema.Definition) *schema.Schema {
 	t.Helper()
 	s, err := schema.New(def)

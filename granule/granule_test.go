@@ -177,6 +177,11 @@ func TestSucceed(t *testing.T) {
 			if ok {
 				lo, hi := tt.now.Bounds()
 				checkTiling(t, s, lo, hi, got)
+				for i, child := range got {
+					if slices.ContainsFunc(child.Sections(), func(section Section) bool { return section.Rows() == 0 }) {
+						t.Errorf("child %d has a part without rows", i)
+					}
+				}
 			}
 			// G1: neither the granule nor those derived from it have changed.
 			if diff := gocmp.Diff(nowBefore, contents(t, s, []*Granule{tt.now})); diff != "" {

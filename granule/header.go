@@ -33,7 +33,7 @@ func (f *frame) headers(mem *slab) headers {
 	for _, fc := range columns {
 		switch {
 		case fc.constant:
-		case len(fc.ordinals) == 0 || h.ordinals != nil && &h.ordinals[0] != &fc.ordinals[0]:
+		case len(fc.ordinals) == 0:
 			listed = false
 		default:
 			h.ordinals, n = fc.ordinals, len(fc.words)
@@ -102,9 +102,6 @@ func (h *headers) collect(columns []*frameColumn, rows int, mem *slab) {
 // series are therefore a range, and ascend within a stack.
 func (m *merged) addHeaders(stretches []stretch) {
 	if len(m.headers) == 0 {
-		for _, s := range stretches {
-			m.of[s.frame].merged[0] = 0
-		}
 		return
 	}
 	type use struct{ frame, header int }

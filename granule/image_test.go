@@ -16,7 +16,6 @@ import (
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/internal/damaged"
-	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/fields"
 	"github.com/granarydb/granary/schema"
 )
@@ -85,7 +84,6 @@ func checkSamePart(t testing.TB, s *schema.Schema, want, got *Part) {
 // Parts of any rows, as they are inserted and as rewrites make them, are read as they were
 // written, and are rewritten as they would have been. Generations come along in pieces.
 func TestPartImage(t *testing.T) {
-	effort.Long(t)
 	for _, width := range []int64{0, bucketWidth} {
 		def := everything(width)
 		s := mustSchema(t, def)
@@ -130,6 +128,9 @@ func copyPart(t testing.TB, s *schema.Schema, p *Part, gen *Generation) *Part {
 	image, wide := p.AppendImage(s, nil)
 	got := readPart(t, readerOf(s, gen), p.bucket, image)
 	checkSamePart(t, s, p, got)
+	if got.Size() < len(image) {
+		t.Errorf("a part of %d bytes keeps an image of %d", got.Size(), len(image))
+	}
 	if again, at := got.AppendImage(s, nil); !bytes.Equal(again, image) || at != wide {
 		t.Fatalf("the image of the part that was read has %d bytes, not the same %d", len(again), len(image))
 	}
@@ -192,6 +193,52 @@ func TestPartImage_Divided(t *testing.T) {
 	}
 	if got := copyPart(t, s, divided.Part, copyGeneration(t, s, gen)); got.Rows() != 200 {
 		t.Errorf("%d rows, want all 200", got.Rows())
+	}
+}
+
+// Parts with values of their own are read with and without them.
+func TestPartImage_Wide(t *testing.T) {
+	s, gen, fresh, base := smallGranule(t)
+	other := copyGeneration(t, s, gen)
+	for _, section := range append(fresh.Sections(), base.Sections()...) {
+		copyPart(t, s, section.Part, other)
+	}
+	p := base.base.Part
+	image, wide := p.AppendImage(s, nil)
+	narrow, err := readerOf(s, other).ReadParts(0, image[:wide], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, absent := range []struct {
+		column int
+		name   string
+	}{{6, "other"}, {5, "note"}, {5, "tags.other"}} {
+		if narrow.Find(absent.column, absent.name) != nil {
+			t.Errorf("column %d, %q is there", absent.column, absent.name)
+		}
+	}
+	image, wide, ids := p.AppendSearchable(s, []byte("before"), nil)
+	plain, at := p.AppendImage(s, []byte("before"))
+	if !bytes.Equal(image, plain) || wide != at {
+		t.Error("an image to be searched differs")
+	}
+	if len(ids) != 1 || ids[0].Name != "trace" || ids[0].Place == (encoding.IDPlace{}) {
+		t.Errorf("columns of ids: %+v", ids)
+	}
+	_, _, both := p.AppendSearchable(s, nil, []IDColumn{{Name: "earlier"}})
+	if len(both) != 2 || both[0].Name != "earlier" || both[1].Name != "trace" {
+		t.Errorf("columns of ids behind an earlier one: %+v", both)
+	}
+}
+
+// A table without a header has no part with headers.
+func TestPartImage_NoHeader(t *testing.T) {
+	_, gen, _, base := smallGranule(t)
+	def := small
+	def.Header = nil
+	image, _ := base.base.Part.AppendImage(mustSchema(t, small), nil)
+	if _, err := readerOf(mustSchema(t, def), gen).Read(0, image); !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), "headers") {
+		t.Errorf("a part with headers: %v", err)
 	}
 }
 
@@ -591,6 +638,9 @@ func TestGenerationImageErrors(t *testing.T) {
 		return func(gen *Generation) { _, _ = gen.Series.Intern(tuple) }
 	}
 	labels := func(values ...schema.SeriesValue) func(gen *Generation) { return series(s.AppendTuple(nil, values)) }
+	longest := NewGeneration(1)
+	text(strings.Repeat("x", schema.MaxString))(longest)
+	copyGeneration(t, s, longest)
 	tests := []struct {
 		name string
 		add  func(gen *Generation)

@@ -8,6 +8,38 @@ import (
 	"testing"
 )
 
+// Rows of a part that are not in order, or not within the bounds of their granule, are noticed.
+func TestSection_Check(t *testing.T) {
+	s := mustSchema(t, numbers)
+	rows := numberRows(t, s, NewGeneration(1), 1, 2, 2, 3)
+	right := whole(rows.Part(0, 4))
+	rows.keys[1], rows.keys[3] = rows.keys[3], rows.keys[1]
+	wrong := whole(rows.Part(0, 4))
+	for name, test := range map[string]struct {
+		section Section
+		lo, hi  string
+		want    string
+	}{
+		"without bounds":         {right, "", "", ""},
+		"within bounds":          {right, numberKey(1), numberKey(4), ""},
+		"below the lower bound":  {right, numberKey(2), "", "row 0"},
+		"at the upper bound":     {right, "", numberKey(3), "row 3"},
+		"a part without the end": {Section{right.Part, 0, 3}, "", numberKey(3), ""},
+		"not in order":           {wrong, "", "", "row 2"},
+		"behind the disorder":    {Section{wrong.Part, 2, 3}, "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				text := fmt.Sprint(recover())
+				if (text == "<nil>") != (test.want == "") || !strings.Contains(text, test.want) || test.want != "" && !strings.Contains(text, "G2") {
+					t.Errorf("%s, want %s", text, test.want)
+				}
+			}()
+			test.section.Check(s, New(test.lo, test.hi))
+		})
+	}
+}
+
 // Children that lack rows, or do not partition the bounds of their parent, are not returned by a rewrite.
 func TestInvariants(t *testing.T) {
 	parent := New("a", "m")

@@ -20,18 +20,7 @@ const (
 // lookUp is true, Need looks up every value and counts each new value once. Otherwise it counts all
 // values as new, which is faster but, for profiles of known stacks, tens of times too high.
 func Need(s *schema.Schema, gen *Generation, lookUp bool, b *schema.Batch, columns []schema.Concrete, rows []int32, parts int) int {
-	n := needer{schema: s, gen: gen, full: gen.isFull(), lookUp: lookUp, records: b.Records, rows: rows, count: len(rows)}
-	if rows == nil {
-		n.count = b.Rows
-	}
-	if lookUp {
-		n.elements, n.seen = map[uuid.UUID]bool{}, map[string]bool{}
-	} else {
-		for _, r := range b.Records {
-			n.lists.AddRecords(1, len(r))
-		}
-	}
-	n.series.values = 1
+	n := newNeeder(s, gen, lookUp, b, rows)
 	total := n.count*needRow + parts*needPart
 	for i := range columns {
 		if c := &columns[i]; s.IsSeries(c.Column) {
@@ -62,6 +51,23 @@ type needer struct {
 	strings struct{ values, bytes int }
 	uuids   int
 	lists   dict.Growth
+}
+
+// newNeeder returns a needer for rows of a batch, whose columns are to be added.
+func newNeeder(s *schema.Schema, gen *Generation, lookUp bool, b *schema.Batch, rows []int32) *needer {
+	n := &needer{schema: s, gen: gen, full: gen.isFull(), lookUp: lookUp, records: b.Records, rows: rows, count: len(rows)}
+	if rows == nil {
+		n.count = b.Rows
+	}
+	if lookUp {
+		n.elements, n.seen = map[uuid.UUID]bool{}, map[string]bool{}
+	} else {
+		for _, r := range b.Records {
+			n.lists.AddRecords(1, len(r))
+		}
+	}
+	n.series.values = 1
+	return n
 }
 
 // each calls f with the index of each row's value in a column, or once if all rows have the same value.

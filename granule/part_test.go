@@ -199,6 +199,13 @@ func TestStamp(t *testing.T) {
 	}
 }
 
+func TestMove(t *testing.T) {
+	p := numberPart(t, mustSchema(t, numbers), NewGeneration(1), 1)
+	if p.Move(7); p.Bucket() != 7 {
+		t.Errorf("Bucket() = %d", p.Bucket())
+	}
+}
+
 // G1: reading takes no lock and writes nothing, so any number may do it.
 func TestConcurrentReads(t *testing.T) {
 	s := mustSchema(t, everything(0))

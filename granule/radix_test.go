@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
+	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -59,6 +61,48 @@ func TestTies(t *testing.T) {
 		ties(test.words, 4, func(lo, hi int) { got = append(got, [2]int{lo, hi}) })
 		if !slices.Equal(got, test.want) {
 			t.Errorf("ties of %x: %v, want %v", test.words, got, test.want)
+		}
+	}
+}
+
+// Rows with one list for all and several times are sorted by the time.
+func TestSorted_OneList(t *testing.T) {
+	s := mustSchema(t, scrapes)
+	b := &schema.Batch{Rows: 4, Columns: map[string]encoding.Vector{
+		"kind": encoding.Strings("cpu"), "stack": encoding.UUIDLists([]uuid.UUID{{1}}), "time": encoding.Int64s(4, 1, 3, 2),
+		"duration": encoding.Int64s(1), "rate": encoding.Float64s(1), "value": encoding.Int64s(1),
+	}}
+	gen := NewGeneration(1)
+	p := partOf(t, s, gen, b)
+	if diff := gocmp.Diff(text(sortRows(scrapes, gen, rowsOf(scrapes, b))), text(decode(t, s, whole(p)))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Ranks and codes that do not fit into half a key are compared instead.
+func TestUnsortedKeys_Wide(t *testing.T) {
+	s := mustSchema(t, scrapes)
+	gen := NewGeneration(1)
+	var series []uint32
+	for _, kind := range []string{"b", "a", "b"} {
+		code, err := gen.Series.Intern(s.AppendTuple(nil, []schema.SeriesValue{{Column: 0, Name: "kind", Value: kind}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		series = append(series, code)
+	}
+	f := &frame{schema: s, gen: gen, series: series}
+	for _, test := range []struct {
+		last uint64 // greatest code of a list
+		from int
+		want []uint64
+	}{
+		{1<<31 - 1, 1, []uint64{1<<63 | 5<<32, 7<<32 | 1, (1<<63 | (1<<31-1)<<32) | 2}},
+		{1 << 31, 0, []uint64{1 << 32, 1, 1<<32 | 2}},
+	} {
+		from, keys := f.unsortedKeys(&frameColumn{words: []uint64{5, 7, test.last}}, new(slab))
+		if from != test.from || !slices.Equal(keys, test.want) {
+			t.Errorf("greatest code %d: keys %x from column %d on, want %x and %d", test.last, keys, from, test.want, test.from)
 		}
 	}
 }

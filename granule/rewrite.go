@@ -134,7 +134,7 @@ func (m *merged) childEnd(lo, maxRows int, last string) (at int, bound string) {
 	share := left / pieces
 	target := lo + share
 	// With a nearer end, the remaining rows would need one more granule.
-	from, to := max(lo+1, target-share/16, len(m.order)-(pieces-1)*maxRows), min(target+share/16, lo+maxRows)
+	from, to := max(target-share/16, len(m.order)-(pieces-1)*maxRows), min(target+share/16, lo+maxRows)
 	for _, changes := range []func(i int) bool{m.seriesChanges, m.listChanges, m.keyChanges} {
 		if at = nearest(target, from, to, changes); at > 0 {
 			return at, m.separator(at)

@@ -18,9 +18,8 @@ import (
 // several granules has the same rows, sorted, within bounds that tile the
 // parent's. And G1: the parent is as it was.
 func TestRewriteIsIdentity(t *testing.T) {
-	for _, width := range bucketWidths {
-		t.Run(fmt.Sprintf("bucket=%d", width), func(t *testing.T) {
-			def := everything(width)
+	for name, def := range definitions {
+		t.Run(name, func(t *testing.T) {
 			s := mustSchema(t, def)
 			rapid.Check(t, func(rt *rapid.T) {
 				gen := NewGeneration(1)
@@ -210,12 +209,21 @@ func TestRewriteCutsAtRuns(t *testing.T) {
 	tests := []struct {
 		name          string
 		series, stack int // rows from which on they are others
+		limit         int
 		want          int // rows of the first child
 	}{
-		{"between series", 168, 155, 168},
-		{"between stacks", 200, 155, 155},
-		{"the series is not near", 100, 152, 152},
-		{"inside of a run that is too large", 300, 290, 160},
+		{"between series", 168, 155, 200, 168},
+		{"between stacks", 200, 155, 200, 155},
+		{"the series is not near", 100, 152, 200, 152},
+		{"the series is just near below", 150, 155, 200, 150},
+		{"the series is just near above", 170, 155, 200, 170},
+		{"the series is one row too far below", 149, 155, 200, 155},
+		{"the series is one row too far above", 171, 155, 200, 155},
+		{"the rest would be too large", 152, 156, 165, 156},
+		{"the rest is just small enough", 155, 157, 165, 155},
+		{"the first would be too large", 168, 163, 165, 163},
+		{"the first is just small enough", 165, 163, 165, 165},
+		{"inside of a run that is too large", 300, 290, 200, 160},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -240,12 +248,113 @@ func TestRewriteCutsAtRuns(t *testing.T) {
 			g := New("", "").With(whole(partOf(t, s, NewGeneration(1), &schema.Batch{Rows: rows, Columns: map[string]encoding.Vector{
 				"kind": encoding.Strings(kinds...), "stack": encoding.UUIDLists(stacks...), "time": encoding.Int64s(times...),
 			}})))
-			children := Rewrite(s, g, Limit{Rows: 200})
+			children := Rewrite(s, g, Limit{Rows: tt.limit})
 			if len(children) != 2 || children[0].Rows() != tt.want {
 				t.Fatalf("%d children, the first of %d rows, want 2 and %d", len(children), children[0].Rows(), tt.want)
 			}
-			checkRewrite(t, s, g, children, 200)
+			checkRewrite(t, s, g, children, tt.limit)
 		})
+	}
+}
+
+// nearest finds the change that is nearest to the target, of two the lower one.
+func TestNearest(t *testing.T) {
+	const rows = 7
+	for changes := range 1 << rows {
+		for target := 1; target < rows; target++ {
+			for from := 1; from <= target; from++ {
+				for to := target; to < rows; to++ {
+					want := 0
+					for at := from; at <= to; at++ {
+						if changes>>at&1 == 1 && (want == 0 || max(target-at, at-target) < target-want) {
+							want = at
+						}
+					}
+					got := nearest(target, from, to, func(i int) bool {
+						if i < from || i > to {
+							t.Fatalf("row %d is not in [%d, %d]", i, from, to)
+						}
+						return changes>>i&1 == 1
+					})
+					if got != want {
+						t.Fatalf("nearest to %d of %b in [%d, %d] is %d, want %d", target, changes, from, to, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Rows of two series have different keys, although the rest of their keys is equal.
+func TestRewriteCutsAtSeries(t *testing.T) {
+	s := mustSchema(t, schema.Definition{
+		Columns: []schema.Column{
+			{Name: "kind", Type: encoding.String, Encoding: encoding.DictionaryRLE},
+			{Name: "n", Type: encoding.Int64, Encoding: encoding.Plain},
+		},
+		SortingKey: []string{"kind", "n"},
+	})
+	for _, kinds := range [][]string{{"a", "a", "a", "b"}, {"a", "b", "b", "b"}} {
+		g := New("", "").With(whole(partOf(t, s, NewGeneration(1), &schema.Batch{Rows: 4, Columns: map[string]encoding.Vector{
+			"kind": encoding.Strings(kinds...), "n": encoding.Int64s(1),
+		}})))
+		children := Rewrite(s, g, Limit{Rows: 2})
+		if len(children) != 2 {
+			t.Errorf("%v: %d children", kinds, len(children))
+		}
+		checkRewrite(t, s, g, children, 2)
+	}
+}
+
+// Without a list that leads the suffix, a cut between values of its first column is no better than another.
+func TestRewriteCutsBetweenNumbers(t *testing.T) {
+	s := mustSchema(t, schema.Definition{
+		Columns: []schema.Column{
+			{Name: "n", Type: encoding.Int64, Encoding: encoding.Plain},
+			{Name: "m", Type: encoding.Int64, Encoding: encoding.Plain},
+		},
+		SortingKey: []string{"n", "m"},
+	})
+	const rows = 320
+	n, m := make([]int64, rows), make([]int64, rows)
+	for i := range rows {
+		n[i], m[i] = int64(i/155), int64(i)
+	}
+	g := New("", "").With(whole(partOf(t, s, NewGeneration(1), &schema.Batch{Rows: rows, Columns: map[string]encoding.Vector{
+		"n": encoding.Int64s(n...), "m": encoding.Int64s(m...),
+	}})))
+	if children := Rewrite(s, g, Limit{Rows: 200}); children[0].Rows() != rows/2 {
+		t.Errorf("the first child has %d rows", children[0].Rows())
+	}
+}
+
+// Halves are cut in the middle of the largest part, and have no parts without rows.
+func TestHalve(t *testing.T) {
+	s := mustSchema(t, numbers)
+	gen := NewGeneration(1)
+	for _, parts := range [][][]int64{
+		{{1, 2}, {10, 11, 12, 13, 14, 15}, {20, 21}},
+		{{10, 11, 12, 13, 14, 15}, {1, 2}, {20, 21}},
+		{{1, 2}, {20, 21}, {10, 11, 12, 13, 14, 15}},
+	} {
+		low, high, ok := numbered(t, s, gen, parts...).Halve(s)
+		if !ok || low.Rows() != 5 || high.Rows() != 5 || low.Parts() != 2 || high.Parts() != 2 {
+			t.Errorf("%v: %t, halves of %d and %d rows", parts, ok, low.Rows(), high.Rows())
+		}
+	}
+	if low, high, ok := numbered(t, s, gen, []int64{1, 1, 1, 2}).Halve(s); !ok || low.Rows() != 3 || high.Rows() != 1 {
+		t.Errorf("%t: equal keys at the middle are not divided behind them", ok)
+	}
+	if _, _, ok := numbered(t, s, gen, []int64{1, 1, 1}, []int64{2, 3}).Halve(s); ok {
+		t.Error("equal keys have halves")
+	}
+}
+
+// A rewrite takes memory by rows and columns besides the parts that it makes.
+func TestRewriteSize(t *testing.T) {
+	g := numbered(t, mustSchema(t, numbers), NewGeneration(1), []int64{1, 2, 3}, []int64{4, 5})
+	if got, want := g.RewriteSize(), g.Size()+5*(72+8*1); got != want {
+		t.Errorf("RewriteSize() = %d, want %d", got, want)
 	}
 }
 
@@ -361,6 +470,41 @@ func TestRewriteAddsNoCodes(t *testing.T) {
 			rt.Fatalf("dictionaries have %v values after a rewrite, %v before", after, before)
 		}
 	})
+}
+
+// A rewrite pauses after every few thousand rows: of parts that it decodes, of series that it merges, of columns
+// that it builds.
+func TestRewritePauses(t *testing.T) {
+	s := mustSchema(t, schema.Definition{
+		Columns: []schema.Column{
+			{Name: "kind", Type: encoding.String, Encoding: encoding.DictionaryRLE},
+			{Name: "n", Type: encoding.Int64, Encoding: encoding.Plain},
+			{Name: "value", Type: encoding.Int64, Encoding: encoding.Plain},
+		},
+		SortingKey: []string{"kind", "n"},
+	})
+	gen := NewGeneration(1)
+	g := New("", "")
+	n := make([]int64, pauseEvery)
+	for i := range n {
+		n[i] = int64(i)
+	}
+	for i := range 3 {
+		g = g.With(whole(partOf(t, s, gen, &schema.Batch{Rows: len(n), Columns: map[string]encoding.Vector{
+			"kind": encoding.Strings(fmt.Sprint(i)), "n": encoding.Int64s(n...), "value": encoding.Int64s(1),
+		}})))
+	}
+	pauses := 0
+	Rewrite(s, g, Limit{Rows: math.MaxInt, Pause: func() { pauses++ }})
+	if want := 3 + 3 + 2; pauses != want {
+		t.Errorf("%d pauses, want %d", pauses, want)
+	}
+	Rewrite(s, g, Limit{Rows: math.MaxInt}) // without a function to call
+	pauses = 0
+	few := New("", "").With(Section{g.Sections()[0].Part, 0, 3})
+	if Rewrite(s, few, Limit{Rows: math.MaxInt, Pause: func() { pauses++ }}); pauses > 0 {
+		t.Errorf("%d pauses of a rewrite of few rows", pauses)
+	}
 }
 
 // A granule without rows, from parts that have none within it, is not lost.

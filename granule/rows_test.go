@@ -3,7 +3,10 @@ package granule
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 
@@ -16,14 +19,11 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-var bucketWidths = []int64{0, bucketWidth}
-
 // G2 and S1: a part has the rows of its batch, in the order of their values;
 // rows that tie keep the order of the batch. And keys compare as rows do.
 func TestCodeMatchesOracle(t *testing.T) {
-	for _, width := range bucketWidths {
-		t.Run(fmt.Sprintf("bucket=%d", width), func(t *testing.T) {
-			def := everything(width)
+	for name, def := range definitions {
+		t.Run(name, func(t *testing.T) {
 			s := mustSchema(t, def)
 			rapid.Check(t, func(rt *rapid.T) {
 				gen := NewGeneration(1)
@@ -199,36 +199,110 @@ func TestSeriesOfBatch(t *testing.T) {
 	}
 }
 
+// The code of a series stands for the columns of its tuple.
+func TestSeriesCodeOfBatch(t *testing.T) {
+	def := everything(0)
+	s := mustSchema(t, def)
+	gen := NewGeneration(1)
+	labels := map[string]encoding.Vector{"unit": encoding.Strings("ns"), "kind": encoding.Strings("cpu"), "labels.pod": encoding.Strings("p")}
+	columns, err := s.Check(&schema.Batch{Rows: 1, Columns: map[string]encoding.Vector{
+		"time": encoding.Int64s(0), "value": encoding.Int64s(1), "unit": labels["unit"], "kind": labels["kind"], "labels.pod": labels["labels.pod"],
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := InternSeries(s, gen, columns)
+	if err != nil || code != 1 {
+		t.Fatalf("InternSeries = %d, %v", code, err)
+	}
+	rest := map[string]encoding.Vector{"time": encoding.Int64s(3, 1, 2), "value": encoding.Int64s(1)}
+	coded := partOf(t, s, gen, &schema.Batch{Rows: 3, Series: code, Columns: rest})
+	maps.Copy(labels, rest)
+	plain := partOf(t, s, gen, &schema.Batch{Rows: 3, Columns: labels})
+	if diff := gocmp.Diff(text(decode(t, s, whole(plain))), text(decode(t, s, whole(coded)))); diff != "" {
+		t.Errorf("rows (-with labels +with a code):\n%s", diff)
+	}
+	for name, p := range map[string]*Part{"labels": plain, "a code": coded} {
+		if word, ok := p.Series().Constant(); !ok || word != uint64(code) {
+			t.Errorf("the series of a part with %s are %v", name, p.Series())
+		}
+	}
+}
+
+// Codes of lists are used as they are, of all rows or of some, with nulls or without.
+func TestListCodes(t *testing.T) {
+	s := mustSchema(t, scrapes)
+	gen := NewGeneration(1)
+	partOf(t, s, gen, profileBatch(rand.New(rand.NewPCG(1, 3)), profileShape{kinds: 1, stacks: 5, times: 1}, 50))
+	valid := []bool{true, false, true, true}
+	for _, test := range []struct {
+		name  string
+		valid []bool
+		rows  []int32
+		want  []uint64
+	}{
+		{"all", nil, nil, []uint64{1, 2, 3, 4}},
+		{"with a null", valid, nil, []uint64{0, 1, 3, 4}},
+		{"some", nil, []int32{3, 1}, []uint64{2, 3}},
+		{"some, with a null", valid, []int32{1, 0}, []uint64{0, 4}},
+	} {
+		for range 2 { // the second time in the memory of the first
+			stack := encoding.ListCodes(4, 3, 1, 2)
+			if test.valid != nil {
+				stack = encoding.ListCodes(4, 2, 1, 3) // a null can have any code
+				stack.Valid = test.valid
+			}
+			b := &schema.Batch{Rows: 4, Columns: map[string]encoding.Vector{
+				"kind": encoding.Strings("cpu"), "stack": stack, "time": encoding.Int64s(1), "duration": encoding.Int64s(1),
+				"rate": encoding.Float64s(1), "value": encoding.Int64s(1),
+			}}
+			columns, err := s.Check(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, err := Code(s, gen, 0, b, columns, test.rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := rows.Part(0, rows.Len())
+			rows.Done()
+			if got := p.Find(1, "stack").Words().Append(nil, 0, p.Rows()); !slices.Equal(got, test.want) {
+				t.Errorf("%s: codes %v, want %v", test.name, got, test.want)
+			}
+		}
+	}
+}
+
 // Records reach the dictionary with the elements that they belong to, and a
 // list that many rows share by reference is the same as its copies.
 func TestListsAndRecords(t *testing.T) {
 	def := everything(0)
 	s := mustSchema(t, def)
 	gen := NewGeneration(1)
-	main, run := uuid.UUID{1}, uuid.UUID{2}
+	main, run, other := uuid.UUID{1}, uuid.UUID{2}, uuid.UUID{3}
 	shared := []uuid.UUID{main, run}
 	p := partOf(t, s, gen, &schema.Batch{
 		Rows: 5,
 		Columns: map[string]encoding.Vector{
 			"time": encoding.Int64s(0, 1, 2, 3, 4), "unit": encoding.Strings("ns"), "value": encoding.Int64s(1),
 			// The second is shorter than the first but begins at the same place.
-			"stack": encoding.UUIDLists(shared, shared[:1], shared, []uuid.UUID{main, run}, nil),
+			"stack": encoding.UUIDLists(shared, shared[:1], shared, []uuid.UUID{main, run, other}, nil),
 		},
-		Records: map[uuid.UUID][]byte{main: []byte("main.main")},
+		Records: map[uuid.UUID][]byte{main: []byte("main.main"), other: []byte("other")},
 	})
 	rows := decode(t, s, whole(p))
 	got := map[int64][]uuid.UUID{}
 	for _, r := range rows {
 		got[r["time"].(int64)], _ = r["stack"].([]uuid.UUID)
 	}
-	want := map[int64][]uuid.UUID{0: shared, 1: {main}, 2: shared, 3: shared, 4: nil}
+	want := map[int64][]uuid.UUID{0: shared, 1: {main}, 2: shared, 3: {main, run, other}, 4: nil}
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("stacks by time (-want +got):\n%s", diff)
 	}
-	if gen.Lists.Len() != 3 || gen.Lists.Elements() != 2 {
-		t.Errorf("%d lists of %d elements in the dictionary, want 3 of 2", gen.Lists.Len(), gen.Lists.Elements())
+	if gen.Lists.Len() != 4 || gen.Lists.Elements() != 3 {
+		t.Errorf("%d lists of %d elements in the dictionary, want 4 of 3", gen.Lists.Len(), gen.Lists.Elements())
 	}
-	for id, want := range map[uuid.UUID]string{main: "main.main", run: ""} {
+	for id, want := range map[uuid.UUID]string{main: "main.main", run: "", other: "other"} {
 		code, _ := gen.Lists.InternElement(id, nil)
 		if got := string(gen.Lists.Record(code)); got != want {
 			t.Errorf("record of %x = %q, want %q", id[0], got, want)

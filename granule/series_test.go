@@ -101,6 +101,39 @@ func TestSeriesColumns(t *testing.T) {
 	}
 }
 
+// Columns, values and the series with them are each counted once.
+func TestSeriesColumns_Size(t *testing.T) {
+	s := mustSchema(t, everything(0))
+	g := NewGeneration(1)
+	add := func(labels ...schema.SeriesValue) (grown int) {
+		t.Helper()
+		if _, err := g.Series.Intern(s.AppendTuple(nil, labels)); err != nil {
+			t.Fatal(err)
+		}
+		before := g.Size()
+		if _, kept := g.SeriesColumns(s, func(int) bool { return true }); !kept {
+			t.Error("not kept")
+		}
+		return g.Size() - before
+	}
+	pod := func(value string) schema.SeriesValue {
+		return schema.SeriesValue{Column: 1, Name: "labels.pod", Value: value}
+	}
+	unit := schema.SeriesValue{Column: 2, Name: "unit", Value: "ns"}
+	for i, test := range []struct {
+		labels []schema.SeriesValue
+		want   int
+	}{
+		{[]schema.SeriesValue{pod("a"), unit}, 2*(columnSize+valueSize+labelSize) + len("labels.pod"+"a"+"unit"+"ns")},
+		{[]schema.SeriesValue{pod("bb"), unit}, valueSize + 2*labelSize + len("bb")},
+		{[]schema.SeriesValue{pod("a")}, labelSize},
+	} {
+		if got := add(test.labels...); got != test.want {
+			t.Errorf("series %d takes %d bytes, want %d", i+1, got, test.want)
+		}
+	}
+}
+
 // Each value is found where it is, however many share a byte of their hashes, and no other.
 func TestSeriesColumn_Place(t *testing.T) {
 	var of SeriesColumn

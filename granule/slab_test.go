@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/schema"
@@ -74,6 +75,11 @@ func fixedBatch(rng *rand.Rand, def schema.Definition) *schema.Batch {
 		}
 	}
 	b.Columns["unit"], b.Columns["note"] = b.Columns["kind"], b.Columns["kind"]
+	trace := encoding.Vector{Type: encoding.UUID, UUIDs: make([]uuid.UUID, b.Rows), Valid: make([]bool, b.Rows)}
+	for i := range b.Rows {
+		trace.UUIDs[i], trace.Valid[i] = uuid.UUID{byte(rng.Int())}, rng.IntN(3) > 0
+	}
+	b.Columns["trace"] = trace
 	return b
 }
 

@@ -174,6 +174,7 @@ func TestModel(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				for i, v := range versions {
+					checkAmended(t, v.version)
 					if v.version.Len() != len(v.want) {
 						t.Fatalf("version %d: Len() = %d, want %d", i, v.version.Len(), len(v.want))
 					}

@@ -276,9 +276,8 @@ func (e *Edit[V]) Amend(bound string, value V) {
 	next.n++
 }
 
-// settle moves the amended values into the tree.
+// settle moves the amended values into the tree. The caller then calls Set, which forgets found.
 func (e *Edit[V]) settle() {
-	e.found = nil
 	next := e.next
 	for i, at := range next.amended[:next.n] {
 		e.tree().ReplaceOrInsert(&entry[V]{at.bound, next.values[i]})

@@ -208,14 +208,46 @@ func TestConcurrentReaders(t *testing.T) {
 	wg.Wait()
 }
 
-// A lookup allocates only its key for the tree, for any entries.
-func TestLookupsAllocateOnce(t *testing.T) {
+// A look-up allocates nothing, and keeps no part of its key.
+func TestLookupsAllocateNothing(t *testing.T) {
 	v := versionOf("", "f", "p")
-	if n := testing.AllocsPerRun(100, func() { v.Get("f") }); n > 1 {
-		t.Errorf("Get allocates %v times, want 1", n)
+	key := []byte("k")
+	for name, look := range map[string]func(){
+		"Get":        func() { v.Get("f") },
+		"Floor":      func() { v.Floor("k") },
+		"FloorBytes": func() { v.FloorBytes(key) },
+	} {
+		if n := testing.AllocsPerRun(100, look); n > 0 {
+			t.Errorf("%s allocates %v times", name, n)
+		}
+		if probe := v.probes.Get().(*entry[string]); probe.bound != "" {
+			t.Errorf("%s keeps the key %q", name, probe.bound)
+		}
 	}
-	if n := testing.AllocsPerRun(100, func() { v.Floor("k") }); n > 1 {
-		t.Errorf("Floor allocates %v times, want 1", n)
+	if bound, value, ok := v.FloorBytes(key); bound != "f" || value != "<f>" || !ok {
+		t.Errorf("FloorBytes(%q) = %q, %q, %t", key, bound, value, ok)
+	}
+}
+
+// The first walk over more than a quarter of the entries lists them, so that later ones allocate nothing.
+func TestLongWalksAreListed(t *testing.T) {
+	edit := New[int]().Edit()
+	for i := range 100 {
+		edit.Set(fmt.Sprintf("%02d", i), i)
+	}
+	v := edit.Done()
+	dst := make([]int, 60, 200) // the values that dst has already do not count
+	for _, tt := range []struct {
+		hi     string
+		listed bool
+	}{{"20", false}, {"25", false}, {"26", true}} {
+		v.AppendOverlapping(dst, "", tt.hi)
+		if n := testing.AllocsPerRun(100, func() { v.AppendOverlapping(dst, "", "20") }); n > 0 == tt.listed {
+			t.Errorf("%v allocations after a walk up to %s", n, tt.hi)
+		}
+	}
+	if got, want := v.AppendOverlapping(nil, "", "02"), []int{0, 1}; !slices.Equal(got, want) { // "" is below all bounds
+		t.Errorf("AppendOverlapping = %v; want %v", got, want)
 	}
 }
 

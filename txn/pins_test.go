@@ -268,3 +268,80 @@ func TestPinnedConcurrently(t *testing.T) {
 		t.Errorf("%d bytes pinned by %d roots, and nobody reads", l.Pinned(), len(l.pins))
 	}
 }
+
+// Oldest is the commit of the oldest replaced root that a snapshot reads.
+func TestOldest(t *testing.T) {
+	log := New(things{})
+	if commit, ok := log.Oldest(); ok {
+		t.Errorf("commit %d is read by nobody", commit)
+	}
+	var held []*Handle[things]
+	var commits []ID
+	for range 3 {
+		commit, err := log.Begin().Commit(func(ID, *Root[things]) (Next[things], error) { return Next[things]{State: things{}}, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := new(Handle[things])
+		h.Take(log)
+		held, commits = append(held, h), append(commits, commit)
+	}
+	for i := range 2 {
+		if got, ok := log.Oldest(); !ok || got != commits[i] {
+			t.Errorf("Oldest() = %d, %t, want %d", got, ok, commits[i])
+		}
+		held[i].Close()
+		log.Sweep()
+	}
+	if commit, ok := log.Oldest(); ok { // the root of the last commit is not replaced
+		t.Errorf("commit %d is read by nobody", commit)
+	}
+	held[2].Close()
+}
+
+// Roots that nobody reads any more leave the list when it is twice as long as after the last time, without a call of Sweep.
+func TestPinsAreSwept(t *testing.T) {
+	log := New(things{})
+	longest := 0
+	for range 200 {
+		h := new(Handle[things])
+		h.Take(log)
+		log.Rewrite(func(*Root[things]) (Next[things], bool) { return Next[things]{State: things{}}, true })
+		longest = max(longest, len(log.pins))
+		h.Close()
+	}
+	if longest > 16 {
+		t.Errorf("%d roots are listed, and none is read", longest)
+	}
+	log.Sweep()
+	for _, p := range log.pins[len(log.pins):cap(log.pins)] {
+		if p.rootReaders != nil {
+			t.Error("the list holds a root that left it")
+		}
+	}
+}
+
+// PinnedBefore and Expire count what is read now, although nobody called Sweep since a snapshot was closed or expired.
+func TestPinned_WithoutSweep(t *testing.T) {
+	log := New(things{})
+	pin := func() *Handle[things] {
+		h := new(Handle[things])
+		h.Take(log)
+		log.Rewrite(func(*Root[things]) (Next[things], bool) {
+			return Next[things]{State: things{}, Garbage: []Garbage{{Bytes: 5}}}, true
+		})
+		if got := log.Pinned(); got != 5 {
+			t.Errorf("a snapshot pins %d bytes", got)
+		}
+		return h
+	}
+	pin().Close()
+	if bytes, _, ok := log.PinnedBefore(math.MaxUint64); ok || bytes != 0 {
+		t.Errorf("a closed snapshot pins %d bytes", bytes)
+	}
+	h := pin()
+	if !log.Expire(0, math.MaxUint64) || log.Pinned() != 0 {
+		t.Errorf("an expired snapshot pins %d bytes", log.Pinned())
+	}
+	h.Close()
+}

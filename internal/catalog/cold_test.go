@@ -60,12 +60,12 @@ func TestUnload(t *testing.T) {
 // Whatever drops a bucket with cold rows counts them, and names their file.
 func TestUnload_Drops(t *testing.T) {
 	for name, test := range map[string]struct {
-		drop    func(e *catalog.TableEdit)
-		dropped int64
+		drop          func(e *catalog.TableEdit)
+		dropped, lost int64
 	}{
-		"DropBefore": {func(e *catalog.TableEdit) { e.DropBefore(10) }, 4},
-		"eviction":   {func(e *catalog.TableEdit) { e.Evict(10) }, 0},
-		"a unit":     {func(e *catalog.TableEdit) { e.ChangeUnits(e.State.PlanDrop([]uint64{1})) }, 4},
+		"DropBefore": {func(e *catalog.TableEdit) { e.DropBefore(10) }, 4, 4},
+		"eviction":   {func(e *catalog.TableEdit) { e.Evict(10) }, 0, 4},
+		"a unit":     {func(e *catalog.TableEdit) { e.ChangeUnits(e.State.PlanDrop([]uint64{1})) }, 4, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := querytest.Open(t, querytest.Options{}, querytest.Samples(10))
@@ -80,8 +80,8 @@ func TestUnload_Drops(t *testing.T) {
 				files = slices.Clone(e.Files)
 			})
 			checkTable(t, table)
-			if state := table.State(); state.Rows != 1 || state.Dropped != test.dropped || state.Dropped+state.Evicted != 4 || !slices.Equal(files, []uint64{5}) {
-				t.Errorf("%d rows, %d dropped, %d evicted, files %v", state.Rows, state.Dropped, state.Evicted, files)
+			if state := table.State(); state.Rows != 1 || state.Dropped != test.dropped || state.Dropped+state.Evicted != 4 || state.Lost != test.lost || !slices.Equal(files, []uint64{5}) {
+				t.Errorf("%d rows, %d dropped, %d evicted, %d lost, files %v", state.Rows, state.Dropped, state.Evicted, state.Lost, files)
 			}
 		})
 	}

@@ -18,20 +18,22 @@ import (
 func TestRestore_PartOverGranules(t *testing.T) {
 	b, _ := querytest.Batch(rand.New(rand.NewPCG(1, 2)), 60, 5)
 	before := querytest.Open(t, querytest.Options{}, querytest.Samples(100))
-	before.Insert(b)
+	restore := func(table *querytest.Table) {
+		table.Edit(func(e *catalog.TableEdit) {
+			for _, placed := range before.Place(b) {
+				placed.Part.Stamp(1, 2)
+				e.Restore(placed.Part)
+			}
+		})
+		checkTable(t, table)
+	}
 	table := querytest.Open(t, querytest.Options{GranuleRows: 4}, querytest.Samples(100))
 	table.Insert(b)
 	table.Compact()
 	if n := table.State().Granules.Len(); n < 5 {
 		t.Fatalf("%d granules", n)
 	}
-	table.Edit(func(e *catalog.TableEdit) {
-		for _, g := range before.State().Granules.All() {
-			for _, s := range g.Sections() {
-				e.Restore(s.Part)
-			}
-		}
-	})
+	restore(table)
 	rows := 0
 	for _, g := range table.State().Granules.All() {
 		lo, hi := g.Bounds()
@@ -46,6 +48,11 @@ func TestRestore_PartOverGranules(t *testing.T) {
 	}
 	if rows != 120 {
 		t.Errorf("%d rows, want 120", rows)
+	}
+	again := querytest.Open(t, querytest.Options{}, querytest.Samples(100)) // the series and columns are new
+	restore(again)
+	if got := again.State().Family("tags"); len(got) != 1 {
+		t.Errorf("tags %q", got)
 	}
 }
 

@@ -110,7 +110,7 @@ func family(name string, buckets iter.Seq[*BucketState]) []string {
 	distinct, prefix := map[string]bool{}, name+"."
 	for b := range buckets {
 		for column := range b.Columns {
-			if strings.HasPrefix(column, prefix) && !distinct[column] {
+			if strings.HasPrefix(column, prefix) {
 				distinct[column] = true
 			}
 		}

@@ -52,6 +52,9 @@ func TestBitset(t *testing.T) {
 		if members, few := b.Few(others, most); few != (len(both) <= most) || few && !slices.Equal(members, both) {
 			t.Fatalf("%v, %v of at most %d; want %v", members, few, most, both)
 		}
+		if members, few := b.Few(others, len(both)); !few || !slices.Equal(members, both) {
+			t.Fatalf("%v, %v of at most as many; want %v", members, few, both)
+		}
 	})
 }
 
@@ -96,14 +99,15 @@ func TestGroupRows(t *testing.T) {
 		"too old":  {[]int64{150, 99}, all, catalog.ErrTooOld, "row 1 is at 1970-01-01T00:00:00.000000099Z, kept from 1970-01-01T00:00:00.0000001Z"},
 		"future":   {[]int64{150, 151}, catalog.TimeLimits{Now: 140, Earliest: 0, Latest: 150}, catalog.ErrFuture, `row 1 of column "time"`},
 		"past":     {[]int64{150}, catalog.TimeLimits{Now: 200, Earliest: 151, Latest: 300}, catalog.ErrPast, `row 0 of column "time"`},
+		"many":     {manyTimes(catalog.MaxBuckets), all, nil, ""},
 		"too many": {manyTimes(catalog.MaxBuckets + 1), all, schema.ErrLimit, "rows of 1025 time buckets, at most 1024"},
 	} {
-		err := state.GroupRows(test.times, test.limits, func(int64, []int32) {
-			if name != "too many" {
-				t.Errorf("%s: yields rows", name)
-			}
-		})
-		if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
+		yielded := 0
+		err := state.GroupRows(test.times, test.limits, func(int64, []int32) { yielded++ })
+		if test.want == nil && (err != nil || yielded != catalog.MaxBuckets) || test.want != nil && yielded > 0 {
+			t.Errorf("%s: %d buckets, %v", name, yielded, err)
+		}
+		if test.want != nil && (!errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text)) {
 			t.Errorf("%s: %v, want %s", name, err, test.text)
 		}
 	}
@@ -152,6 +156,16 @@ func TestLimitTimes(t *testing.T) {
 			if err := got.Check(test.earliest-1, ""); !errors.Is(err, catalog.ErrPast) {
 				t.Errorf("%s: before the earliest: %v", name, err)
 			}
+		}
+	}
+}
+
+// A time in another unit is named if it is within the limits, which are inclusive.
+func TestPast_AtTheLimits(t *testing.T) {
+	limits := catalog.TimeLimits{Now: 10e9, Earliest: 5e9, Latest: 10e9}
+	for at, named := range map[int64]bool{4: false, 5: true, 10: true, 11: false} {
+		if err := limits.Check(at, ""); !errors.Is(err, catalog.ErrPast) || strings.Contains(err.Error(), "in seconds it is") != named {
+			t.Errorf("%d: %v", at, err)
 		}
 	}
 }
@@ -218,6 +232,49 @@ func TestDatabase(t *testing.T) {
 	got := next.State
 	if got.Table(0) != replaced.Table(0) || len(got.Table(1).Notes) != 1 || len(replaced.Table(1).Notes) != 0 || got.Bytes != got.Table(1).Bytes || got.Histories[0] != view {
 		t.Errorf("%d bytes, notes %q", got.Bytes, got.Table(1).Notes)
+	}
+}
+
+// A commit of one of several tables leaves the others and the histories in the root, and counts the bytes of all. Only a
+// lone table has room for its root.
+func TestDatabase_Bytes(t *testing.T) {
+	s, err := schema.New(querytest.Samples(10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	states, err := history.New(history.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := (&catalog.Database{Newest: math.MinInt64}).WithTable(catalog.NewTableState(s))
+	for name, test := range map[string]struct {
+		root *catalog.Database
+		room bool
+	}{
+		"one table": {one, true}, "two tables": {one.WithTable(catalog.NewTableState(s)), false}, "a history": {one.WithHistory(states.Empty()), false},
+	} {
+		root := test.root
+		for i, note := range []string{"a", "note"} {
+			ordinal := i % len(root.Tables)
+			e := root.Table(ordinal).Edit(ordinal)
+			if err := e.Note(note, 0); err != nil {
+				t.Fatal(err)
+			}
+			next := txn.Next[*catalog.Database]{State: root}
+			e.Done(txn.Version(i+1), &next)
+			e.Release()
+			if (next.Room != nil) != test.room {
+				t.Errorf("%s: room for the root: %t", name, next.Room != nil)
+			}
+			root = next.State
+		}
+		bytes := int64(0)
+		for _, state := range root.Tables {
+			bytes += state.Bytes
+		}
+		if len(root.Tables) != len(test.root.Tables) || len(root.Histories) != len(test.root.Histories) || root.Bytes != bytes || bytes != int64(len("a"+"note"))+2*catalog.NoteSize {
+			t.Errorf("%s: %d tables, %d histories, %d bytes of %d", name, len(root.Tables), len(root.Histories), root.Bytes, bytes)
+		}
 	}
 }
 

@@ -113,7 +113,6 @@ func (w *Writer) closeShared(ordinal int, out *files.TableFiles) error {
 		b.Shared = len(w.within)
 		w.Partial[partialFile{ordinal, b.Start}] = *b
 	}
-	w.within = w.within[:0]
 	return nil
 }
 
