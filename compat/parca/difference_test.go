@@ -1,4 +1,4 @@
-package parca
+package parca_test
 
 import (
 	"bytes"
@@ -134,7 +134,7 @@ func TestDifference_Function(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := upTo(textOfProfile(t, whole), function, inverted)
+		want := upTo(textOfProfile(t, whole), function)
 		got := func(q2 query.Querier) []string {
 			p, err := q2.QueryMerge(context.Background(), q, farFrom, farTo, nil, inverted, function)
 			if err != nil {
@@ -155,7 +155,7 @@ func TestDifference_Function(t *testing.T) {
 
 // upTo cuts stacks, as textOfProfile writes them, behind the first location whose first line is of a
 // function. Rows without it have no stack.
-func upTo(rows []string, function string, inverted bool) []string {
+func upTo(rows []string, function string) []string {
 	out := []string{}
 	for _, row := range rows {
 		head, stack, _ := strings.Cut(strings.TrimSuffix(row, " none"), " | ")
