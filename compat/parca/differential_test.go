@@ -64,6 +64,7 @@ func questionsOfType(typ, selector string, from, to time.Time, steps []time.Dura
 	merge("merge inverted", nil, true, "")
 	merge("merge by labels", by, false, "")
 	merge("merge by time", []string{"timestamp"}, false, "")
+	merge("merge by a function", []string{"function_name", "mapping_file"}, false, "")
 	return qs
 }
 

@@ -33,7 +33,7 @@
 //     values of others. A Querier keeps each value at its stack.
 //   - Several profiles without a duration in one step of a range: FrostDB takes any, a Querier the earliest.
 //   - A range of profiles with a duration and a step of 0: FrostDB answers with a point in 1970, a Querier
-//     with InvalidArgument.
+//     with a point for each time.
 //   - Times before 1980 are refused, unless columnstore.Options.PastLimit allows them.
 //
 // By their contracts also: label bytes that are not UTF-8 become U+FFFD; a store has limits on sizes
