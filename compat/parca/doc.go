@@ -7,7 +7,8 @@
 // A [Table] is the table of samples in a store. It is an ingester.Ingester, and a table behind one. A [Querier]
 // is Parca's query.Querier: it groups by stack codes, and resolves each distinct location once. Neither needs
 // FrostDB. Package engine is the table for FrostDB's engine and so for Parca's own querier, at that engine's
-// cost. The command cmd/granary-parca serves Parca's API without the rest of Parca.
+// cost. The folder patch has a patch of Parca, whose binary then stores in Granary. The command
+// cmd/granary-parca serves Parca's API without the rest of Parca.
 //
 // # Invariants
 //
