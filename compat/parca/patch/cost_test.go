@@ -19,7 +19,7 @@ import (
 // WriteRaw, and reports over gRPC, medians of 5 after one that is not counted, and the process's greatest memory. It is
 // a measurement, so it must be asked for:
 //
-//	GRANARY_PARCA_COST=300000 go test ./patch -run TestCost -v -timeout 30m -parca.binary PATH
+//	GRANARY_PARCA_COST=50000 go test ./patch -run TestCost -v -timeout 30m -parca.binary PATH
 //
 // with the number of rows. The profiles are those of 50 pods with 30,000 stacks of 8 to 40 frames.
 func TestCost(t *testing.T) {
@@ -32,9 +32,9 @@ func TestCost(t *testing.T) {
 		args          []string
 	}{
 		{"FrostDB", "frostdb", nil},
-		{"FrostDB with its log", "frostdb", []string{"--enable-persistence", "--storage-enable-wal"}},
 		{"Granary", "granary", nil},
 		{"Granary in files", "granary", []string{"--enable-persistence"}},
+		{"FrostDB with its log", "frostdb", []string{"--enable-persistence", "--storage-enable-wal"}},
 	} {
 		s := start(t, c.backend, t.TempDir(), append(c.args, "--storage-active-memory=4294967296")...)
 		wall, cpu := time.Now(), s.processor(t)
@@ -54,7 +54,7 @@ type cost struct {
 	req  *querypb.QueryRequest
 }
 
-// costs returns the questions of Parca's page: a flame graph and a table.
+// costs returns questions of Parca's page: a flame graph, and the labels and binaries beside it.
 func costs() (qs []cost) {
 	for _, selector := range []string{`{}`, `{job="job-1"}`, `{pod="pod-7"}`} {
 		for name, report := range map[string]querypb.QueryRequest_ReportType{

@@ -54,6 +54,28 @@ func TestBinary(t *testing.T) {
 	t.Logf("%d profiles of %d types: %d answers compared, twice", pushed, len(types), len(want))
 }
 
+// TestOneProcessor asks on one processor, as in a container with a processor: FrostDB's engine then fails when it
+// merges, and Granary answers.
+func TestOneProcessor(t *testing.T) {
+	if *binary == "" {
+		t.Skip("no -parca.binary: patch.run builds it")
+	}
+	frost, granary := startOn(t, 1, "frostdb", t.TempDir()), startOn(t, 1, "granary", t.TempDir())
+	r := rand.New(rand.NewPCG(3, 4))
+	for i := range 5 {
+		encoded := encode(t, randomProfile(r, i))
+		frost.write(t, encoded, "a")
+		granary.write(t, encoded, "a")
+	}
+	req := requests("p:cpu:nanoseconds:cpu:nanoseconds:delta{}")["REPORT_TYPE_TOP"]
+	if lines := answer(t, granary, req); len(lines) < 10 {
+		t.Errorf("Granary: %q", lines)
+	}
+	if lines := answer(t, frost, req); len(lines) != 1 || !strings.Contains(lines[0], "aggregate field(s) not found") {
+		t.Errorf("FrostDB answers, it did not: %.500q", lines)
+	}
+}
+
 func compare(t *testing.T, want, got map[string][]string) {
 	t.Helper()
 	for name, w := range want {

@@ -31,8 +31,14 @@ type server struct {
 	log  *bytes.Buffer
 }
 
-// start starts the binary with a backend, with its files in a directory, and waits until it answers.
+// start starts the binary on two processors with a backend, with its files in a directory, and waits until it answers.
 func start(t *testing.T, backend, dir string, args ...string) *server {
+	t.Helper()
+	return startOn(t, 2, backend, dir, args...)
+}
+
+// startOn is start on a number of processors.
+func startOn(t *testing.T, processors int, backend, dir string, args ...string) *server {
 	t.Helper()
 	config := filepath.Join(dir, "parca.yaml")
 	objects := "object_storage: {bucket: {type: FILESYSTEM, config: {directory: " + filepath.Join(dir, "objects") + "}}}\n"
@@ -53,7 +59,7 @@ func start(t *testing.T, backend, dir string, args ...string) *server {
 		"--debuginfod-upstream-servers=http://127.0.0.1:1", "--debuginfo-cache-dir=" + dir, "--log-level=error",
 	}, args...)...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
-	s.cmd.Env = append(s.cmd.Environ(), "GOMAXPROCS=2") // with 1, FrostDB fails when it merges
+	s.cmd.Env = append(s.cmd.Environ(), fmt.Sprint("GOMAXPROCS=", processors))
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
