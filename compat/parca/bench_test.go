@@ -1,4 +1,4 @@
-package parca
+package parca_test
 
 import (
 	"bytes"
@@ -42,7 +42,7 @@ func TestMergeCost(t *testing.T) {
 	if err := s.frost.EnsureCompaction(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.granary.store.Compact(context.Background()); err != nil {
+	if err := s.store.Compact(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	s.logMerges(t)

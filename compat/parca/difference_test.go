@@ -1,4 +1,4 @@
-package parca
+package parca_test
 
 import (
 	"bytes"
@@ -134,7 +134,7 @@ func TestDifference_Function(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := upTo(textOfProfile(t, whole), function, inverted)
+		want := upTo(textOfProfile(t, whole), function)
 		got := func(q2 query.Querier) []string {
 			p, err := q2.QueryMerge(context.Background(), q, farFrom, farTo, nil, inverted, function)
 			if err != nil {
@@ -155,7 +155,7 @@ func TestDifference_Function(t *testing.T) {
 
 // upTo cuts stacks, as textOfProfile writes them, behind the first location whose first line is of a
 // function. Rows without it have no stack.
-func upTo(rows []string, function string, inverted bool) []string {
+func upTo(rows []string, function string) []string {
 	out := []string{}
 	for _, row := range rows {
 		head, stack, _ := strings.Cut(strings.TrimSuffix(row, " none"), " | ")
@@ -218,17 +218,25 @@ func TestDifference_OldTimes(t *testing.T) {
 	}
 }
 
-// TestDifference_Step: a range of profiles with a duration wants a step. FrostDB divides by a step of 0 and
-// answers with a point in 1970.
+// TestDifference_Step: without a step, a range of profiles with a duration has a point for each time. FrostDB
+// divides by a step of 0 and answers with a point in 1970.
 func TestDifference_Step(t *testing.T) {
 	s := openStores(t, columnstore.Options{Now: clock})
-	s.insert(t, sampleOf(base, "f", 1), "__name__", "p")
+	for i := range int64(3) {
+		s.insert(t, sampleOf(base.Add(time.Duration(i)*time.Second), "f", i+1), "__name__", "p")
+	}
 	const q = "p:cpu:nanoseconds:cpu:nanoseconds:delta{}"
-	if _, err := s.native.QueryRange(context.Background(), q, farFrom, farTo, 0, 0, nil); err == nil {
-		t.Error("no error without a step")
+	native, err := s.native.QueryRange(context.Background(), q, farFrom, farTo, 0, 0, nil)
+	if err != nil || len(native) != 1 || len(native[0].Samples) != 3 {
+		t.Fatalf("%v, error %v; want one line of three points", native, err)
+	}
+	for i, p := range native[0].Samples {
+		if at := base.Add(time.Duration(i) * time.Second); !p.Timestamp.AsTime().Equal(at) || p.Value != int64(i+1) || p.ValuePerSecond != float64(i+1)/1e9 {
+			t.Errorf("point %d is %v", i, p)
+		}
 	}
 	frost, err := s.want.QueryRange(context.Background(), q, farFrom, farTo, 0, 0, nil)
-	if err != nil || len(frost) != 1 || frost[0].Samples[0].Timestamp.AsTime().Unix() != 0 {
+	if err != nil || len(frost) != 1 || len(frost[0].Samples) != 1 || frost[0].Samples[0].Timestamp.AsTime().Unix() != 0 {
 		t.Errorf("FrostDB: %v, error %v; it was one point in 1970", frost, err)
 	}
 }

@@ -1,4 +1,4 @@
-package parca
+package parca_test
 
 import (
 	"context"
@@ -64,6 +64,7 @@ func questionsOfType(typ, selector string, from, to time.Time, steps []time.Dura
 	merge("merge inverted", nil, true, "")
 	merge("merge by labels", by, false, "")
 	merge("merge by time", []string{"timestamp"}, false, "")
+	merge("merge by a function", []string{"function_name", "mapping_file"}, false, "")
 	return qs
 }
 
@@ -185,7 +186,7 @@ func TestDifferential_Random(t *testing.T) {
 				labels := []string{"__name__", []string{"cpu", "heap"}[r.IntN(2)], "job", fmt.Sprintf("job-%d", r.IntN(3)), "zone", fmt.Sprintf("z%d", r.IntN(4))}
 				s.insert(t, randomProfile(r), labels...)
 			}
-			if err := s.granary.store.Maintain(context.Background()); err != nil {
+			if err := s.store.Maintain(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			from, to := base.Add(-time.Minute), base.Add(20*time.Minute)

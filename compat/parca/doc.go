@@ -3,12 +3,12 @@
 //
 //	clients of Parca -> profilestore.ProfileColumnStore -> Table    records become rows
 //	clients of Parca -> query.ColumnQueryAPI -> Querier -> Table    answers by codes
-//	                    parcacol.Querier -> FrostDB's engine -> Table.Provider
 //
-// A [Table] is the table of samples in a store. It is an ingester.Ingester, and a table behind one. Two
-// ways lead from it to Parca's API. A [Querier] is Parca's query.Querier: it groups by stack codes, and
-// Parca resolves each distinct location once. [Table.Provider] is the table for FrostDB's engine and so for
-// Parca's own querier, at that engine's cost. The command cmd/granary-parca serves the API with a Querier.
+// A [Table] is the table of samples in a store. It is an ingester.Ingester, and a table behind one. A [Querier]
+// is Parca's query.Querier: it groups by stack codes, and resolves each distinct location once. Neither needs
+// FrostDB. Package engine is the table for FrostDB's engine and so for Parca's own querier, at that engine's
+// cost. The folder patch has a patch of Parca, whose binary then stores in Granary. The command
+// cmd/granary-parca serves Parca's API without the rest of Parca.
 //
 // # Invariants
 //
@@ -18,10 +18,8 @@
 //	PA3  A location's id is a hash of its bytes in Parca's encoding. The bytes are its record,
 //	     and come back unchanged, whether or not they are UTF-8.
 //	PA4  No location is stored that Parca's decoders would read beyond its end.
-//	PA5  If a filter of FrostDB's engine holds for a row, so does the condition that a scan gets for
-//	     it. A null literal means that a label is missing; it is not a text.
-//	PA6  A missing label, a null and the empty text are one. A record for FrostDB's engine has a label
-//	     column only if each of its rows has the label.
+//	PA5  A missing label, a null and the empty text are one.
+//	PA6  The package imports neither FrostDB nor the packages of Parca that import this one in tests.
 //	PA7  Each place of a location in a profile has array elements of its own, because Parca's filters
 //	     clear their bits of validity.
 //
@@ -36,7 +34,7 @@
 //     values of others. A Querier keeps each value at its stack.
 //   - Several profiles without a duration in one step of a range: FrostDB takes any, a Querier the earliest.
 //   - A range of profiles with a duration and a step of 0: FrostDB answers with a point in 1970, a Querier
-//     with InvalidArgument.
+//     with a point for each time.
 //   - Times before 1980 are refused, unless columnstore.Options.PastLimit allows them.
 //
 // By their contracts also: label bytes that are not UTF-8 become U+FFFD; a store has limits on sizes
@@ -44,9 +42,8 @@
 //
 // # Requiring it
 //
-// The module has the same versions of parquet-go and prometheus as Parca v0.28.0, because FrostDB and Parca
-// do not build with later ones. A program that requires later versions beside this module needs replace
-// directives.
+// The module has the same versions of parquet-go and prometheus as Parca v0.28.0, because packages of Parca
+// that it imports do not build with later ones. It has no replace directives.
 //
 // docs/parca.md has the command, its costs, and the untested cases.
 package parca

@@ -12,6 +12,9 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
+// textType is the type of text in Parca's records.
+var textType = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: arrow.BinaryTypes.Binary}
+
 // gather returns the column of stacks' locations. from has each distinct location once. Every place gets
 // elements of its own, with their own bits of validity, because Parca's filters clear these bits.
 //
@@ -153,4 +156,16 @@ func textColumn(c *columnstore.GroupColumn) arrow.Array {
 	bits, nulls := bitsOf(valid)
 	dict := array.NewData(arrow.BinaryTypes.Binary, len(codes), buffers(nil, arrow.Int32Traits.CastToBytes(ends), text), nil, 0, 0)
 	return array.NewDictionaryData(array.NewDataWithDictionary(textType, len(indexes), buffers(bits, arrow.Uint32Traits.CastToBytes(indexes)), nulls, 0, dict))
+}
+
+// buffers returns Arrow's buffers over slices. A nil valid is no buffer.
+func buffers(valid []byte, rest ...[]byte) []*memory.Buffer {
+	out := make([]*memory.Buffer, 1, len(rest)+1)
+	if valid != nil {
+		out[0] = memory.NewBufferBytes(valid)
+	}
+	for _, b := range rest {
+		out = append(out, memory.NewBufferBytes(b))
+	}
+	return out
 }

@@ -1,4 +1,4 @@
-package parca
+package parca_test
 
 import (
 	"bytes"
@@ -23,6 +23,7 @@ import (
 	"github.com/parca-dev/parca/pkg/profile"
 	"github.com/parca-dev/parca/pkg/profilestore"
 	"github.com/parca-dev/parca/pkg/query"
+	"github.com/parca-dev/parca/pkg/symbolizer"
 	"github.com/polarsignals/frostdb"
 	frostquery "github.com/polarsignals/frostdb/query"
 	"github.com/polarsignals/frostdb/query/logicalplan"
@@ -30,6 +31,8 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/compat/parca"
+	"github.com/granarydb/granary/compat/parca/engine"
 )
 
 // sharedProfiles is a directory of profiles outside of the repository.
@@ -82,7 +85,8 @@ func withPeriod(encoded []byte) ([]byte, error) {
 // stores are one set of samples in FrostDB and in Granary, both written by Parca's ProfileColumnStore.
 type stores struct {
 	write   *profilestore.ProfileColumnStore
-	granary *Table
+	store   *columnstore.Store
+	granary *parca.Table
 	frost   *frostdb.Table
 
 	want   query.Querier // Parca's, on FrostDB
@@ -110,8 +114,8 @@ func openStores(t testing.TB, opts columnstore.Options) *stores {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	s := &stores{}
-	if s.granary, err = Open(store); err != nil {
+	s := &stores{store: store}
+	if s.granary, err = parca.Open(store); err != nil {
 		t.Fatal(err)
 	}
 	frost, err := frostdb.New()
@@ -123,7 +127,7 @@ func openStores(t testing.TB, opts columnstore.Options) *stores {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.frost, err = db.Table(TableName, frostdb.NewTableConfig(profile.SchemaDefinition())); err != nil {
+	if s.frost, err = db.Table(parca.TableName, frostdb.NewTableConfig(profile.SchemaDefinition())); err != nil {
 		t.Fatal(err)
 	}
 	schema, err := profile.Schema()
@@ -134,13 +138,23 @@ func openStores(t testing.TB, opts columnstore.Options) *stores {
 	s.write = profilestore.NewProfileColumnStore(prometheus.NewRegistry(), logger, tracer,
 		both{ingester.NewIngester(logger, s.frost), ingester.NewIngester(logger, s.granary)}, schema, memory.DefaultAllocator)
 	parcas := func(tables logicalplan.TableProvider) query.Querier {
-		engine := frostquery.NewEngine(memory.DefaultAllocator, tables)
-		return parcacol.NewQuerier(logger, tracer, engine, TableName, Addresses{}, nil, memory.DefaultAllocator)
+		over := frostquery.NewEngine(memory.DefaultAllocator, tables)
+		return parcacol.NewQuerier(logger, tracer, over, parca.TableName, addresses{}, nil, memory.DefaultAllocator)
 	}
-	s.want, s.engine = parcas(db.TableProvider()), parcas(s.granary.Provider())
-	s.native = NewQuerier(s.granary, logger, nil, nil)
+	tables, err := engine.NewProvider(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.want, s.engine = parcas(db.TableProvider()), parcas(tables)
+	s.native = parca.NewQuerier(s.granary, nil, nil)
 	return s
 }
+
+// addresses is a symboliser that finds nothing: Parca's querier wants one.
+type addresses struct{}
+
+// Symbolize implements symbolizer.SymbolizationClient.
+func (addresses) Symbolize(context.Context, symbolizer.SymbolizationRequest) error { return nil }
 
 // insert writes profiles of one set of labels, given as name and value by turns.
 func (s *stores) insert(t testing.TB, encoded []byte, labels ...string) {

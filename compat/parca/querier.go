@@ -7,47 +7,28 @@ import (
 	"strings"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/go-kit/log"
 	pb "github.com/parca-dev/parca/gen/proto/go/parca/query/v1alpha1"
-	"github.com/parca-dev/parca/pkg/parcacol"
 	"github.com/parca-dev/parca/pkg/profile"
-	"github.com/parca-dev/parca/pkg/query"
 	"github.com/parca-dev/parca/pkg/symbolizer"
 	"github.com/prometheus/prometheus/model/labels"
-	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/granarydb/granary/columnstore"
 )
 
-var _ query.Querier = (*Querier)(nil)
-
-// Querier answers Parca's queries from the table, by codes and without FrostDB's engine. Errors that
-// Parca's clients see are gRPC statuses with the same codes as Parca's own querier. It is safe for
+// Querier is Parca's query.Querier: it answers queries from the table, by codes and without FrostDB's engine.
+// Errors that Parca's clients see are gRPC statuses with the same codes as Parca's own querier. It is safe for
 // concurrent use.
 type Querier struct {
-	table *Table
-	parca *parcacol.Querier // without an engine: it symbolises locations
+	table     *Table
+	symbols   symbolizer.SymbolizationClient
+	demangler profile.Demangler
 }
 
 // NewQuerier returns a querier for a table. symbols finds lines for locations that have none; nil leaves
 // them as addresses. demangler demangles function names; nil leaves them unchanged.
-func NewQuerier(t *Table, logger log.Logger, symbols symbolizer.SymbolizationClient, demangler profile.Demangler) *Querier {
-	if symbols == nil {
-		symbols = Addresses{}
-	}
-	tracer := noop.NewTracerProvider().Tracer("")
-	return &Querier{
-		table: t,
-		parca: parcacol.NewQuerier(logger, tracer, nil, TableName, symbols, demangler, memory.DefaultAllocator),
-	}
+func NewQuerier(t *Table, symbols symbolizer.SymbolizationClient, demangler profile.Demangler) *Querier {
+	return &Querier{table: t, symbols: symbols, demangler: demangler}
 }
-
-// Addresses is a symboliser that finds nothing: locations stay addresses.
-type Addresses struct{}
-
-// Symbolize implements symbolizer.SymbolizationClient.
-func (Addresses) Symbolize(context.Context, symbolizer.SymbolizationRequest) error { return nil }
 
 // ProfileTypes returns the types of profiles between start and end, both excluded; of all profiles if start
 // or end is 1970.

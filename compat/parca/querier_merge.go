@@ -16,7 +16,8 @@ import (
 )
 
 // QueryMerge adds up a query's profiles between start and end, both included: by stack and period, and by
-// the columns in by, labels ("labels.job") and time ("timestamp"). With inverted, stacks are root first.
+// the columns in by, labels ("labels.job") and time ("timestamp"). Parca's API also passes fields of its flame
+// graphs, such as "function_name", which are no columns and change no sum. With inverted, stacks are root first.
 // With a function, stacks end at its call nearest to the leaf, or, inverted, begin at its call nearest to
 // the root. Rows whose stacks lack the function have no stack.
 func (q *Querier) QueryMerge(ctx context.Context, query string, start, end time.Time, by []string, inverted bool, function string) (profile.Profile, error) {
@@ -28,6 +29,8 @@ func (q *Querier) QueryMerge(ctx context.Context, query string, start, end time.
 	for _, name := range by {
 		if name == profile.ColumnTimestamp {
 			name = profile.ColumnTimeNanos
+		} else if !strings.HasPrefix(name, profile.ColumnLabelsPrefix) {
+			continue
 		}
 		if !slices.Contains(columns, name) {
 			columns = append(columns, name)

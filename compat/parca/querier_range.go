@@ -17,19 +17,20 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// errNothing is the answer for a range without data. Parca's page knows its code.
-var errNothing = status.Error(codes.NotFound, "no data found for the query: try another one or another range of time")
+// errNothing is the answer for a range without data. Parca's page knows its code, and its tests its text.
+var errNothing = status.Error(codes.NotFound,
+	"No data found for the query, try a different query or time range or no data has been written to be queried yet.")
 
 // QueryRange returns a query's lines over time, between start and end, both included. Profiles with a
 // duration are added up in each step, by the values of the labels sumBy. Profiles without a duration, such
-// as heaps, have a line for each set of labels, and the earliest in each step stands for the step. The
-// limit is ignored, as by Parca's own querier.
+// as heaps, have a line for each set of labels, and the earliest in each step stands for the step. Without a
+// step each time is a step of its own. The limit is ignored, as by Parca's own querier.
 func (q *Querier) QueryRange(ctx context.Context, query string, start, end time.Time, step time.Duration, _ uint32, sumBy []string) ([]*pb.MetricsSeries, error) {
 	parts, where, err := selectorOf(query)
 	if err != nil {
 		return nil, err
 	}
-	where = columnstore.And(where, within(start, end))
+	where, step = columnstore.And(where, within(start, end)), max(step, 1)
 	var series []*pb.MetricsSeries
 	if parts.Delta {
 		series, err = q.rangeOfDeltas(ctx, parts.Meta, where, step, sumBy)
@@ -50,9 +51,6 @@ type point struct {
 
 // rangeOfDeltas is QueryRange for profiles with a duration.
 func (q *Querier) rangeOfDeltas(ctx context.Context, meta profile.Meta, where columnstore.Expr, step time.Duration, sumBy []string) ([]*pb.MetricsSeries, error) {
-	if step <= 0 {
-		return nil, status.Errorf(codes.InvalidArgument, "step %v: want more than 0", step)
-	}
 	by := []string{profile.ColumnTimeNanos, profile.ColumnPeriod}
 	for _, label := range sumBy {
 		if column := profile.ColumnLabelsPrefix + label; !slices.Contains(by, column) {
@@ -134,9 +132,6 @@ func (q *Querier) rangeOfStates(ctx context.Context, where columnstore.Expr, ste
 		})
 	}
 	all := out.sorted()
-	if step <= 0 {
-		return all, nil
-	}
 	for _, series := range all {
 		series.Samples = firstOfSteps(series.Samples, step)
 	}

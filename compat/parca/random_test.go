@@ -1,4 +1,4 @@
-package parca
+package parca_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package parca
+package parca_test
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,15 +19,21 @@ import (
 	"github.com/parca-dev/parca/pkg/query"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/compat/parca"
 	"github.com/granarydb/granary/schema"
 )
+
+// textType is the type of text in Parca's records.
+var textType = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: arrow.BinaryTypes.Binary}
 
 // recordOf returns a record of one row with the columns of Parca's records, and its stack's locations.
 func recordOf(locations ...[]byte) (fields []arrow.Field, columns []arrow.Array) {
 	add := func(name string, column arrow.Array) {
 		fields, columns = append(fields, arrow.Field{Name: name, Type: column.DataType(), Nullable: true}), append(columns, column)
 	}
-	for _, name := range append(typeColumns(), "labels.job") {
+	for _, name := range []string{
+		profile.ColumnName, profile.ColumnSampleType, profile.ColumnSampleUnit, profile.ColumnPeriodType, profile.ColumnPeriodUnit, "labels.job",
+	} {
 		b := array.NewDictionaryBuilder(memory.DefaultAllocator, textType).(*array.BinaryDictionaryBuilder)
 		if err := b.AppendString(name + "\xff"); err != nil {
 			panic(err)
@@ -34,15 +41,18 @@ func recordOf(locations ...[]byte) (fields []arrow.Field, columns []arrow.Array)
 		add(name, b.NewArray())
 	}
 	for _, name := range []string{profile.ColumnTimeNanos, profile.ColumnTimestamp, profile.ColumnDuration, profile.ColumnPeriod, profile.ColumnValue} {
-		add(name, numbers([]int64{base.UnixNano()}))
+		b := array.NewInt64Builder(memory.DefaultAllocator)
+		b.Append(base.UnixNano())
+		add(name, b.NewArray())
 	}
-	b := newStackBuilder(1, len(locations))
-	for i, l := range locations {
-		b.addLocation(l)
-		b.add(uint32(i))
+	b := array.NewListBuilder(memory.DefaultAllocator, textType)
+	b.Append(true)
+	for _, l := range locations {
+		if err := b.ValueBuilder().(*array.BinaryDictionaryBuilder).Append(l); err != nil {
+			panic(err)
+		}
 	}
-	b.end()
-	add(profile.ColumnStacktrace, b.list())
+	add(profile.ColumnStacktrace, b.NewArray())
 	return fields, columns
 }
 
@@ -62,7 +72,7 @@ func TestIngest_BadRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = store.Close() }()
-	table, err := Open(store)
+	table, err := parca.Open(store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +84,7 @@ func TestIngest_BadRecords(t *testing.T) {
 	for i, field := range fields {
 		less, rest := append(append([]arrow.Field(nil), fields[:i]...), fields[i+1:]...), append(append([]arrow.Array(nil), columns[:i]...), columns[i+1:]...)
 		optional := field.Name == profile.ColumnStacktrace || field.Name == "labels.job"
-		if err := ingest(less, rest); !optional && !errors.Is(err, ErrRecord) {
+		if err := ingest(less, rest); !optional && !errors.Is(err, parca.ErrRecord) {
 			t.Errorf("without %s: error %v", field.Name, err)
 		}
 		other, changed := append([]arrow.Field(nil), fields...), append([]arrow.Array(nil), columns...)
@@ -82,13 +92,13 @@ func TestIngest_BadRecords(t *testing.T) {
 		flag.Append(true)
 		changed[i] = flag.NewArray()
 		other[i].Type = changed[i].DataType()
-		if err := ingest(other, changed); !errors.Is(err, ErrRecord) {
+		if err := ingest(other, changed); !errors.Is(err, parca.ErrRecord) {
 			t.Errorf("%s of bool: error %v", field.Name, err)
 		}
 	}
 	before := store.Stats().Rows
 	for n := range whole {
-		if err := ingest(recordOf(whole, whole[:n])); !errors.Is(err, ErrRecord) {
+		if err := ingest(recordOf(whole, whole[:n])); !errors.Is(err, parca.ErrRecord) {
 			t.Errorf("a location of %d bytes of %d: error %v", n, len(whole), err)
 		}
 	}
@@ -107,14 +117,17 @@ func TestIngest_AnyBytes(t *testing.T) {
 	if err := s.granary.Ingest(context.Background(), array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, 1)); err != nil {
 		t.Fatal(err)
 	}
-	err := s.granary.store.View(context.Background(), func(snap *columnstore.Snapshot) error {
-		groups, err := s.granary.table.Aggregate(context.Background(), snap, columnstore.AggregateOptions{By: []string{profile.ColumnStacktrace, "labels.job"}})
+	err := s.store.View(context.Background(), func(snap *columnstore.Snapshot) error {
+		groups, err := s.store.Table(parca.TableName).Aggregate(context.Background(), snap, columnstore.AggregateOptions{By: []string{profile.ColumnStacktrace, "labels.job"}})
 		if err != nil {
 			return err
 		}
-		used, _ := usedLocations(groups.Column(profile.ColumnStacktrace))
-		if len(used) != 1 || !bytes.Equal(used[0], encodedLocation()) {
-			return fmt.Errorf("locations are %x", used)
+		stacks := groups.Column(profile.ColumnStacktrace)
+		cursor := stacks.Lists.Cursor()
+		cursor.Move(stacks.Codes[0])
+		used := cursor.Elements()
+		if len(used) != 1 || !bytes.Equal(stacks.Lists.Record(used[0]), encodedLocation()) {
+			return fmt.Errorf("%d locations, or other bytes", len(used))
 		}
 		if got := groups.Column("labels.job").Values.Strings[0]; got != "labels.job\uFFFD" {
 			return fmt.Errorf("the label is %q", got)
@@ -136,11 +149,11 @@ func TestCheckLocation_AnyBytes(t *testing.T) {
 			b[r.IntN(len(b))] = byte(r.IntN([]int{4, 256}[r.IntN(2)]))
 		}
 		b = b[:len(b)-r.IntN(2)*r.IntN(len(b))]
-		if checkLocation(b) != nil {
+		if parca.CheckLocation(b) != nil {
 			continue
 		}
 		passed++
-		b = b[:len(b):len(b)]
+		b = slices.Clip(b)
 		func() {
 			defer func() {
 				if p := recover(); p != nil {
@@ -228,12 +241,12 @@ func TestOpen_OtherTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = store.Close() }()
-	def := Definition()
+	def := parca.Definition()
 	def.Columns = def.Columns[:len(def.Columns)-1]
-	if _, err := store.CreateTable(TableName, def); err != nil {
+	if _, err := store.CreateTable(parca.TableName, def); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(store); !errors.Is(err, ErrStore) {
+	if _, err := parca.Open(store); !errors.Is(err, parca.ErrStore) {
 		t.Errorf("error %v", err)
 	}
 }

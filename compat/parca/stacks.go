@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/parca-dev/parca/pkg/profile"
 
@@ -38,8 +37,8 @@ func usedLocations(column *columnstore.GroupColumn) (encoded [][]byte, index []u
 	return encoded, index
 }
 
-// stacks returns the stacks of groups with complete locations. Parca resolves each distinct location once; its
-// arrays are then gathered for each place of a location in a stack.
+// stacks returns the stacks of groups with complete locations. Each distinct location is resolved once; its arrays
+// are then gathered for each place of a location in a stack.
 func (q *Querier) stacks(ctx context.Context, column *columnstore.GroupColumn, inverted bool, function string) (*array.List, error) {
 	encoded, index := usedLocations(column)
 	known, err := q.resolved(ctx, encoded)
@@ -68,34 +67,6 @@ func (q *Querier) stacks(ctx context.Context, column *columnstore.GroupColumn, i
 		at.offsets = append(at.offsets, int32(len(at.indexes)))
 	}
 	return gather(from, &at)
-}
-
-// resolved returns a record with one stack, which has the given locations, as Parca symbolises it.
-func (q *Querier) resolved(ctx context.Context, encoded [][]byte) (arrow.RecordBatch, error) {
-	b := newStackBuilder(1, len(encoded))
-	size := 0
-	for i, location := range encoded {
-		if size += len(location); size > math.MaxInt32 {
-			return nil, ErrTooLarge
-		}
-		b.addLocation(location)
-		b.add(uint32(i))
-	}
-	b.end()
-	const value = "value"
-	columns := []arrow.Array{b.list(), numbers([]int64{0})}
-	rec := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{
-		{Name: profile.ColumnStacktrace, Type: columns[0].DataType()}, {Name: value, Type: arrow.PrimitiveTypes.Int64},
-	}, nil), columns, 1)
-	defer rec.Release()
-	for _, c := range columns {
-		c.Release()
-	}
-	records, err := q.parca.SymbolizeArrowRecord(ctx, []arrow.RecordBatch{rec}, value, profile.QueryParts{}, false, "")
-	if err != nil {
-		return nil, err
-	}
-	return records[0], nil
 }
 
 // namedBy reports for each location whether it belongs to a function, nil without a function. A location's

@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/parca-dev/parca/pkg/profile"
-	"github.com/polarsignals/frostdb/dynparquet"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/schema"
@@ -21,14 +19,11 @@ var ErrRecord = errors.New("invalid record of samples")
 var ErrStore = errors.New("the store has another table of samples")
 
 // Table is Parca's table of samples in a store. It takes the records that Parca's ProfileColumnStore makes,
-// as its Ingester or as the table behind one, and is the table that FrostDB's engine reads (Provider). A
-// Querier answers from it without that engine. It is safe for concurrent use and lives as long as the
-// store, which the caller closes.
+// as its Ingester or as the table behind one, and a Querier answers from it. It is safe for concurrent use and
+// lives as long as the store, which the caller closes.
 type Table struct {
-	store  *columnstore.Store
-	table  *columnstore.Table
-	parca  *dynparquet.Schema
-	schema *schema.Schema
+	store *columnstore.Store
+	table *columnstore.Table
 }
 
 // Open returns the table of samples in a store. It creates the table if there is none. The errors are
@@ -37,10 +32,6 @@ func Open(store *columnstore.Store) (*Table, error) {
 	want, err := schema.New(Definition())
 	if err != nil {
 		return nil, err
-	}
-	parca, err := profile.Schema()
-	if err != nil {
-		return nil, fmt.Errorf("parca's schema: %w", err)
 	}
 	table := store.Table(TableName)
 	if table == nil {
@@ -51,7 +42,7 @@ func Open(store *columnstore.Store) (*Table, error) {
 	if !equalColumns(want, table.Schema()) {
 		return nil, fmt.Errorf("%w: %q", ErrStore, TableName)
 	}
-	return &Table{store: store, table: table, parca: parca, schema: want}, nil
+	return &Table{store: store, table: table}, nil
 }
 
 // equalColumns reports whether two schemas have the same columns in the same order, the same columns in their

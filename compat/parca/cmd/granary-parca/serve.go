@@ -106,7 +106,7 @@ func services(store *columnstore.Store, logger log.Logger) (*writer, *asker, err
 	}
 	tracer := noop.NewTracerProvider().Tracer("")
 	write := profilestore.NewProfileColumnStore(prometheus.NewRegistry(), logger, tracer, table, schema, memory.DefaultAllocator)
-	ask := query.NewColumnQueryAPI(logger, tracer, nil, parca.NewQuerier(table, logger, nil, demangler), memory.DefaultAllocator,
+	ask := query.NewColumnQueryAPI(logger, tracer, nil, parca.NewQuerier(table, nil, demangler), memory.DefaultAllocator,
 		parcacol.NewArrowToProfileConverter(tracer, kv.NewKeyMaker()), noSources{})
 	return &writer{ProfileColumnStore: write}, &asker{ColumnQueryAPI: ask}, nil
 }

@@ -1,4 +1,4 @@
-package parca
+package engine
 
 import (
 	"github.com/apache/arrow-go/v18/arrow"

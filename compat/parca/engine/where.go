@@ -1,4 +1,4 @@
-package parca
+package engine
 
 import (
 	"regexp"

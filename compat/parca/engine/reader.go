@@ -1,4 +1,4 @@
-package parca
+package engine
 
 import (
 	"context"
@@ -12,33 +12,49 @@ import (
 	"github.com/polarsignals/frostdb/query/logicalplan"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/compat/parca"
 )
 
-// Provider returns the tables for FrostDB's engine: this one, by the name TableName.
-func (t *Table) Provider() logicalplan.TableProvider { return provider{t} }
+// NewProvider returns the tables of a store for FrostDB's engine: one, by the name parca.TableName, which it
+// creates if there is none. It is safe for concurrent use and lives as long as the store. The errors are those
+// of parca.Open.
+func NewProvider(store *columnstore.Store) (logicalplan.TableProvider, error) {
+	if _, err := parca.Open(store); err != nil {
+		return nil, err
+	}
+	schema, err := profile.Schema()
+	if err != nil {
+		return nil, fmt.Errorf("parca's schema: %w", err)
+	}
+	return provider{store: store, table: store.Table(parca.TableName), schema: schema}, nil
+}
 
-type provider struct{ table *Table }
+type provider struct {
+	store  *columnstore.Store
+	table  *columnstore.Table
+	schema *dynparquet.Schema // Parca's
+}
 
 // GetTable implements logicalplan.TableProvider.
 func (p provider) GetTable(name string) (logicalplan.TableReader, error) {
-	if name != TableName {
-		return nil, fmt.Errorf("table %q: want %q", name, TableName)
+	if name != parca.TableName {
+		return nil, fmt.Errorf("table %q: want %q", name, parca.TableName)
 	}
 	return reader(p), nil
 }
 
 // reader implements logicalplan.TableReader: each query reads one snapshot.
-type reader struct{ table *Table }
+type reader provider
 
 // snapshotKey is the key of the snapshot in a query's context.
 type snapshotKey struct{}
 
 // Schema returns Parca's schema, with which the engine checks a plan.
-func (r reader) Schema() *dynparquet.Schema { return r.table.parca }
+func (r reader) Schema() *dynparquet.Schema { return r.schema }
 
 // View calls f with one query's snapshot.
 func (r reader) View(ctx context.Context, f func(ctx context.Context, tx uint64) error) error {
-	return r.table.store.View(ctx, func(snap *columnstore.Snapshot) error {
+	return r.store.View(ctx, func(snap *columnstore.Snapshot) error {
 		return f(context.WithValue(ctx, snapshotKey{}, snap), uint64(snap.Commit()))
 	})
 }
@@ -69,12 +85,12 @@ func (r reader) Iterator(ctx context.Context, _ uint64, pool memory.Allocator, c
 		scan.Columns = []string{profile.ColumnValue} // because rows without columns are counted
 	}
 	if opts.Filter != nil {
-		scan.Where = pushed(r.table.schema, opts.Filter)
+		scan.Where = pushed(r.table.Schema(), opts.Filter)
 	}
 	out := newConverter(pool, len(columns) == 0)
 	scan.Elements = out.element
 	turn := 0
-	for rec, err := range r.table.table.Scan(ctx, snap, scan) {
+	for rec, err := range r.table.Scan(ctx, snap, scan) {
 		if err != nil {
 			return err
 		}
@@ -97,7 +113,7 @@ func (r reader) Iterator(ctx context.Context, _ uint64, pool memory.Allocator, c
 
 // projected returns the concrete columns in a projection, all without one.
 func (r reader) projected(snap *columnstore.Snapshot, projection []logicalplan.Expr) ([]string, error) {
-	columns, err := r.table.table.Columns(snap)
+	columns, err := r.table.Columns(snap)
 	if err != nil || len(projection) == 0 {
 		return columns, err
 	}
