@@ -191,8 +191,6 @@ func tasked(t testing.TB) []byte {
 	return out.Bytes()
 }
 
-var garbage []byte
-
 // TestImport_Details holds all that a trace says besides states to the oracle.
 func TestImport_Details(t *testing.T) {
 	for name, data := range map[string][]byte{"recorded once": file(t), "of tasks": tasked(t), "of generations": goroutineGenerations(t)} {
