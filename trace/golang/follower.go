@@ -30,6 +30,10 @@ type FollowOptions struct {
 	// Details writes what the trace says besides states (see the package comment). It needs ByID, and a Reader with
 	// ReadDetails.
 	Details bool
+	// Wakes writes which goroutine woke each goroutine last: the number of its attribute at the instant of the wake, which is
+	// that of its place without ByID. It is null if no goroutine did, or one without a place. Details includes it. A history
+	// takes up to a tenth more.
+	Wakes bool
 	// Resumable adds the attribute Clock, which is how much later dates are than the trace's clock, so that another
 	// Follower can Resume.
 	Resumable bool
@@ -89,6 +93,7 @@ func NewFollower(opts FollowOptions) *Follower {
 	if opts.Most <= 0 {
 		opts.Most = DefaultMost
 	}
+	opts.Wakes = opts.Wakes || opts.Details
 	f := &Follower{opts: opts, mark: clocks{unix: opts.From - 1}}
 	f.was = f.mark
 	f.reset()
@@ -379,6 +384,11 @@ func (f *Follower) goroutine(w *history.Writer, ev Event) error {
 	if !p.hasFunc && len(ev.Stack) > 0 {
 		p.hasFunc = true
 		if err := w.Change(max(p.begin, f.open), p.function, history.String(ev.Stack[len(ev.Stack)-1].Func)); err != nil {
+			return err
+		}
+	}
+	if ev.IsWake && f.opts.Wakes {
+		if err := f.woken(w, p, ev); err != nil {
 			return err
 		}
 	}

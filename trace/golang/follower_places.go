@@ -12,7 +12,9 @@ type goroutine struct {
 	number             int
 	state              history.Attribute
 	goid, function     history.Attribute // goid unless FollowOptions.ByID
+	waker              history.Attribute // made by the first wake
 	hasFunc, isCreated bool              // the goroutine has a function; the attributes exist
+	hasWaker           bool              // the attribute exists
 	begin              int64
 	detail             *goroutineDetail // nil without details
 }
@@ -66,6 +68,9 @@ func (f *Follower) release(w *history.Writer, p *goroutine) error {
 	all := []history.Attribute{p.state, p.function, p.goid}
 	if f.opts.ByID {
 		all = all[:2]
+	}
+	if p.hasWaker {
+		all = append(all, p.waker)
 	}
 	for _, a := range all {
 		if err := w.Change(f.at.unix, a, history.Value{}); err != nil {
