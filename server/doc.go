@@ -53,7 +53,8 @@
 //	    that overlap, as those of a flight recorder do, are joined, also over a restart of the server: what is not later than
 //	    the history counts once. A trace is several transactions, each of which has the states and the samples of a part of
 //	    it; what an error leaves out comes with the next trace that has it. A sample has the labels goid and track: its
-//	    state is Goroutines/{track}. States are kept as long as the profiles of the tenant, within the budget of the store.
+//	    state is Goroutines/{track}, and Goroutines/{track}/woken by is the track of what woke it. States are kept as long as
+//	    the profiles of the tenant, within the budget of the store.
 //
 // The name app of /ingest becomes the label service_name, or app_name if the labels in its braces have a
 // service_name. sampleRate and units are those of formats

@@ -2,12 +2,14 @@ package server
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	runtimepprof "runtime/pprof"
 	runtimetrace "runtime/trace"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +20,7 @@ import (
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/gzipped"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/page"
 	"github.com/granarydb/granary/server/internal/web"
 	"github.com/granarydb/granary/trace"
 	"github.com/granarydb/granary/trace/golang"
@@ -227,6 +230,40 @@ func TestPushTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.want(http.StatusBadRequest, "one of another tenant's", r.request(http.MethodPost, "/traces?service_name=tenants/a/b", data))
+}
+
+// TestPushTrace_Wakes asks what ended the waits of pushed traces: a goroutine, by its place, ended some of them.
+func TestPushTrace_Wakes(t *testing.T) {
+	some, _ := snapshots(t)
+	r := newReceiver(t, Options{}, columnstore.Options{})
+	for _, data := range some[:2] {
+		r.want(http.StatusOK, `in the history "api"`, r.request(http.MethodPost, "/traces?service_name=api", data))
+	}
+	ask := func(path string, out any) {
+		status, text := r.send(r.request(http.MethodGet, "/api/v1/histories/api/"+path, nil))
+		if err := json.Unmarshal([]byte(text), out); status != http.StatusOK || err != nil {
+			t.Fatalf("%s: status %d, %v: %s", path, status, err, text)
+		}
+	}
+	var stats page.StatsAnswer
+	ask("stats?p=Goroutines/*&by=attribute,waker,state&rows=1000", &stats)
+	waits := 0
+	for _, row := range stats.Rows {
+		if _, err := strconv.Atoi(row.Key[1]); err == nil && row.Key[2] == "waiting (sync)" {
+			waits += row.Count
+		}
+	}
+	var pixels page.PixelsAnswer
+	ask("pixels?p=Goroutines/*&wakes=1", &pixels)
+	arrows := 0
+	for _, wake := range pixels.Wakes {
+		if wake.ByRow >= 0 && pixels.Rows[wake.ByRow].Attribute == wake.By {
+			arrows++
+		}
+	}
+	if waits < 10 || arrows < 10 {
+		t.Errorf("a goroutine ended %d waits for a lock, of %+v, and %d of %d waits of rows", waits, stats.Rows, arrows, len(pixels.Wakes))
+	}
 }
 
 // TestPushTrace_Kept drops states that are older than the tenant keeps, and goes on with processes that were forgotten.

@@ -9,10 +9,13 @@
 //	GC                      marking or off
 //	GC/stopped              why the world is stopped; null while it runs
 //
+// With FollowOptions.Wakes there is what woke a goroutine, by the number of its attribute at the instant of the wake:
+//
+//	Goroutines/17/woken by  the number of the goroutine that unblocked it last, or that of its place; null if it was none
+//
 // With FollowOptions.Resumable there is the attribute Clock: how much later dates are than the trace's clock, in
 // nanoseconds. A trace that is imported whole has more, and no goid, which is the name of the attribute:
 //
-//	Goroutines/17/woken by  the number of the goroutine that unblocked it last; null if it was none
 //	Goroutines/17/range     what it does for the collector, such as GC mark assist; Procs/0/range likewise
 //	Goroutines/17/regions   how many regions it is in; regions/1 is the name of the outermost one
 //	Goroutines/17/log       a category and a text, at their instant; Logs if it is of no goroutine

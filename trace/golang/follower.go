@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/granarydb/granary/history"
@@ -31,6 +30,10 @@ type FollowOptions struct {
 	// Details writes what the trace says besides states (see the package comment). It needs ByID, and a Reader with
 	// ReadDetails.
 	Details bool
+	// Wakes writes which goroutine woke each goroutine last: the number of its attribute at the instant of the wake, which is
+	// that of its place without ByID. It is null if no goroutine did, or one without a place. Details includes it. A history
+	// takes up to a tenth more.
+	Wakes bool
 	// Resumable adds the attribute Clock, which is how much later dates are than the trace's clock, so that another
 	// Follower can Resume.
 	Resumable bool
@@ -85,21 +88,12 @@ type proc struct {
 	state, goroutine history.Attribute // goroutine with Details alone
 }
 
-// goroutine has the attributes of a goroutine: its place. nil stands for a goroutine beyond FollowOptions.Most.
-type goroutine struct {
-	number             int
-	state              history.Attribute
-	goid, function     history.Attribute // goid unless FollowOptions.ByID
-	hasFunc, isCreated bool              // the goroutine has a function; the attributes exist
-	begin              int64
-	detail             *goroutineDetail // nil without details
-}
-
 // NewFollower returns a Follower without windows.
 func NewFollower(opts FollowOptions) *Follower {
 	if opts.Most <= 0 {
 		opts.Most = DefaultMost
 	}
+	opts.Wakes = opts.Wakes || opts.Details
 	f := &Follower{opts: opts, mark: clocks{unix: opts.From - 1}}
 	f.was = f.mark
 	f.reset()
@@ -393,74 +387,17 @@ func (f *Follower) goroutine(w *history.Writer, ev Event) error {
 			return err
 		}
 	}
+	if ev.IsWake && f.opts.Wakes {
+		if err := f.woken(w, p, ev); err != nil {
+			return err
+		}
+	}
 	if f.details != nil {
 		if err := f.ran(w, p, ev); err != nil {
 			return err
 		}
 	}
 	return w.Change(f.at.unix, p.state, f.value(ev))
-}
-
-// place gives a goroutine the first free place, or nil.
-func (f *Follower) place(w *history.Writer, id int64) (p *goroutine, err error) {
-	switch {
-	case f.opts.ByID:
-		p = &goroutine{}
-	case len(f.free) > 0:
-		p, f.free = f.free[len(f.free)-1], f.free[:len(f.free)-1]
-	case f.places < f.opts.Most:
-		p = &goroutine{number: f.places}
-		f.places++
-	default:
-		f.left++
-		return nil, nil
-	}
-	p.hasFunc, p.begin = false, f.at.unix
-	if !p.isCreated {
-		name := strconv.Itoa(p.number)
-		if f.opts.ByID {
-			name = strconv.FormatInt(id, 10)
-		}
-		if p.state, err = w.Attribute(Goroutines, name); err != nil {
-			return nil, err
-		}
-		if !f.opts.ByID {
-			if p.goid, err = w.Child(p.state, "goid"); err != nil {
-				return nil, err
-			}
-		}
-		if p.function, err = w.Child(p.state, "function"); err != nil {
-			return nil, err
-		}
-		p.isCreated = true
-	}
-	if f.opts.ByID {
-		return p, nil
-	}
-	return p, w.Change(f.at.unix, p.goid, history.Int(id))
-}
-
-// release ends a place's states, and gives it to a later goroutine.
-func (f *Follower) release(w *history.Writer, p *goroutine) error {
-	if f.details != nil {
-		if err := f.ended(w, p); err != nil {
-			return err
-		}
-	}
-	all := []history.Attribute{p.state, p.function, p.goid}
-	if f.opts.ByID {
-		all = all[:2]
-	}
-	for _, a := range all {
-		if err := w.Change(f.at.unix, a, history.Value{}); err != nil {
-			return err
-		}
-	}
-	if !f.opts.ByID {
-		i, _ := slices.BinarySearchFunc(f.free, p, func(a, b *goroutine) int { return b.number - a.number })
-		f.free = slices.Insert(f.free, i, p)
-	}
-	return nil
 }
 
 // value returns a goroutine's state as a value.

@@ -38,15 +38,14 @@ type goroutineDetail struct {
 type detailName int
 
 const (
-	wokenBy detailName = iota
-	regions
+	regions detailName = iota
 	inRange
 	labelled
 	logged
 	detailNames
 )
 
-var detailTexts = [detailNames]string{wokenBy: "woken by", regions: "regions", inRange: "range", labelled: "label", logged: "log"}
+var detailTexts = [detailNames]string{regions: "regions", inRange: "range", labelled: "label", logged: "log"}
 
 func newDetails() *details {
 	return &details{tasks: map[int64]task{}, metrics: map[string]history.Attribute{}, leftOut: map[string]int{}}
@@ -90,21 +89,8 @@ func (d *details) of(w *history.Writer, p *goroutine, name detailName) (a histor
 	return p.detail.named[name], nil
 }
 
-// ran writes on which proc a goroutine runs, and which goroutine woke it.
+// ran writes on which proc a goroutine runs.
 func (f *Follower) ran(w *history.Writer, p *goroutine, ev Event) error {
-	if ev.IsWake {
-		by := history.Value{}
-		if ev.By != NoGoroutine {
-			by = history.Int(ev.By)
-		}
-		a, err := f.details.of(w, p, wokenBy)
-		if err == nil {
-			err = w.Change(f.at.unix, a, by)
-		}
-		if err != nil {
-			return err
-		}
-	}
 	if err := f.leave(w, p); err != nil || ev.State != Running || ev.On == NoProc {
 		return err
 	}

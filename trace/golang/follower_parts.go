@@ -104,6 +104,7 @@ func (f *Follower) Resume(v *history.View) (bool, error) {
 		p := &goroutine{number: number, state: state, begin: v.End(), isCreated: true}
 		var goid, function history.Value
 		p.goid, goid, _ = at(Goroutines, name, "goid")
+		p.waker, _, p.hasWaker = at(Goroutines, name, wokenBy)
 		p.function, function, is = at(Goroutines, name, "function")
 		if !is {
 			return false, nil

@@ -262,7 +262,7 @@ func (t *traced) write(ctx context.Context, data []byte) error {
 
 // resume finds the history, if there is one, and a follower behind its states.
 func (t *traced) resume() error {
-	f := golang.NewFollower(golang.FollowOptions{Resumable: true})
+	f := golang.NewFollower(golang.FollowOptions{Wakes: true, Resumable: true})
 	t.history = profile.TenantHistory(t.db.Store(), t.tenant, t.name)
 	if t.history == nil {
 		if n := len(profile.TenantHistories(t.db.Store(), t.tenant)); n >= maxHistories {

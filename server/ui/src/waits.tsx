@@ -52,7 +52,7 @@ function Table({ page, of }: { page: Page; of: Answered }) {
   const wanted = page.state.rf.toLowerCase();
   const fit = of.rows.filter((r) => r.key[last] !== "null" && (page.state.wb !== "waker" || group(r.key[last]!) === "waiting") && (!isLatency || latencies.includes(r.key[last]!)) && r.key.some((k, i) => (by[i] === "goid" ? "goroutine " + k : k).toLowerCase().includes(wanted))), rows = fit.slice(0, shown);
   const total = fit.reduce((sum, r) => sum + r.total_ns, 0), heads = [...by.keys()].filter((i) => !(isLatency && i === last));
-  const names: Record<string, string> = { Exec_name: "program", goid: "goroutine", waker: "woken by", attribute: noun(page.state.p) };
+  const names: Record<string, string> = { Exec_name: "program", goid: "goroutine", waker: page.state.p.endsWith("{track}") ? "woken by track" : "woken by", attribute: noun(page.state.p) };
   if (!rows.length) return <div class="none">{wanted && of.rows.length ? "No row has this text." : isLatency && of.rows.length ? "Nothing waited for a processor in this range: no state is runnable." : <>No state in this range. <Where page={page} /></>}</div>;
   return (
     <div class="table-scroll whole" tabIndex={0} role="region" aria-label="how long states last">
