@@ -22,9 +22,9 @@ const mostRows = 1000, shown = 200;
 // namer is the attribute below a goroutine or a thread with its name.
 const namer = (path: string) => (path.startsWith("Goroutines/") ? "function" : path.startsWith("Threads/") ? "Exec_name" : "attribute");
 
-// keys are what statistics are by. Where the number of an attribute is that of a place, its goroutine has another.
+// keys are what statistics are by. Where the number of an attribute is that of a place, its goroutine has another; wakers are places then.
 function keys(by: string, path: string): string[] {
-  const own = path.endsWith("{track}") ? "goid" : "attribute";
+  const own = path.endsWith("{track}") && by !== "waker" ? "goid" : "attribute";
   if (by === "attribute" || by === "waker") return [...new Set([own, by === "waker" ? by : namer(path), "state"])];
   return by === "function" || by === "latency" ? [namer(path), "state"] : ["state"];
 }
