@@ -45,7 +45,7 @@ export function Chart({ page }: { page: Page }) {
       profileTypeID: state.t, labelSelector: q || "{}", start: String(Math.floor(from)), end: String(Math.ceil(to) + 1), step,
       groupBy: state.by && state.by !== states ? [state.by] : [], aggregation: isMean ? "TIME_SERIES_AGGREGATION_TYPE_AVERAGE" : "TIME_SERIES_AGGREGATION_TYPE_SUM",
     }, signal)).series ?? []).map((s) => (side ? { ...s, labels: [...(s.labels ?? []), { name: "side", value: side }] } : s));
-    const series = isDifference(state) && state.bq ? [...await ask(state.bq, "before"), ...await ask(state.q, "after")] : await ask(state.q);
+    const series = isDifference(state) && state.bq ? (await Promise.all([ask(state.bq, "before"), ask(state.q, "after")])).flat() : await ask(state.q);
     return linesOf(series, isMean, page, 1000 * step, from, to);
   });
   const longest = Math.max(0, ...(dots?.single ?? []).map((d) => d.duration / 1e6)); // milliseconds

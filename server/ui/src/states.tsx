@@ -58,9 +58,6 @@ export const groupName = (g: Group) => (g.status === "known" ? text(g.state!, 60
 // groupFill returns the number of its colour, -1 for that of the rest.
 export const groupFill = (g: Group) => (g.status === "known" ? fillOf(g.state!) : -1);
 
-// nothing is the change of the state that chooses no state.
-export const nothing = { st: "", ns: "", at: "", mw: "" } as const;
-
 // group returns what a state is coloured by: waiting of "waiting (select)".
 export const group = (state: string) => state.replace(/ \(.*\)$/, "");
 

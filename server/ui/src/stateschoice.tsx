@@ -4,6 +4,7 @@ import type { Lengths, Typed } from "./api";
 import { clock, percent, span, text, value } from "./format";
 import { Message } from "./message";
 import type { Page } from "./page";
+import { nothing } from "./url";
 import { Woken } from "./woken";
 
 // Note says when the states of samples are not exact.
@@ -36,7 +37,7 @@ export function NoSample({ page }: { page: Page }) {
       <p><Woken page={page} /></p>
       <p>
         {state.at && state.st && <button type="button" onClick={() => go({ v: "states", mw: "1" })}>what ran meanwhile</button>}
-        <button type="button" onClick={() => go({ st: "", ns: "", at: "", mw: "" })}>samples of all states</button>
+        <button type="button" onClick={() => go(nothing)}>samples of all states</button>
       </p>
     </Message>
   );

@@ -8,10 +8,10 @@ import { clock, many, span, text, value } from "./format";
 import { Failed } from "./message";
 import { timeKey } from "./graphkeys";
 import { details, labelRange, spoken, type Page } from "./page";
-import { fillOf, group, isOf, noun, nothing, type History, type Interval, type Pixels } from "./states";
+import { fillOf, group, isOf, noun, type History, type Interval, type Pixels } from "./states";
 import { arrows, chips, dots, Options, rowOptions } from "./statesoptions";
 import { image, paint, runAt, xOf, type Colours, type Frame } from "./statespaint";
-import { stamp } from "./url";
+import { nothing, stamp } from "./url";
 
 const rowHeight = 13, mostSeen = 8, pageRows = 200;
 

@@ -82,8 +82,11 @@ export function narrowed(q: string, label: string, value: string): string {
   return inside === matcher ? q : `{${inside ? inside + "," : ""}${matcher}}`;
 }
 
+// nothing is the change of the state that chooses no state.
+export const nothing = { st: "", ns: "", at: "", mw: "" } as const;
+
 // fresh is the change of the state that forgets what was chosen of a selection: the side before, frames, rows and states.
-export const fresh = { bq: "", bfrom: "", bto: "", z: "", win: "", s: "", fn: "", near: "", focus: "", ignore: "", hide: "", rf: "", st: "", ns: "", at: "", mw: "" } as const;
+export const fresh = { bq: "", bfrom: "", bto: "", z: "", win: "", s: "", fn: "", near: "", focus: "", ignore: "", hide: "", rf: "", ...nothing } as const;
 
 // hasBefore reports whether a side before is chosen, and isDifference whether the view has one: the lines of a function do if it is.
 export const hasBefore = (s: State) => s.bq + s.bfrom + s.bto !== "";

@@ -67,10 +67,10 @@ function Table({ page, of }: { page: Page; of: Answered }) {
 }
 
 function Line({ page: { state: { at, st, wb }, go }, r, heads, state, total }: { page: Page; r: Stats; heads: number[]; state: string; total: number }) {
-  const ns = (v: number) => value(v, "nanoseconds"), { attribute, start, end } = r.longest;
+  const ns = (v: number) => value(v, "nanoseconds"), { attribute, start, end } = r.longest, isOn = at === attribute && st === r.longest.state;
   const find = () => go({ from: start, to: end, at: attribute, st: r.longest.state, ns: "", mw: "", z: "" });
   return (
-    <tr class={"goes" + (at === attribute && st === r.longest.state ? " chosen" : "")} aria-current={at === attribute && st === r.longest.state} onClick={() => getSelection()?.isCollapsed !== false && find()}>
+    <tr class={"goes" + (isOn ? " chosen" : "")} aria-current={isOn} onClick={() => getSelection()?.isCollapsed !== false && find()}>
       {heads.map((i) => [i, r.key[i]!] as const).map(([i, k]) => <td key={i}>{k === state && fillOf(state) >= 0 && <i class={"fill fill" + fillOf(state)} aria-hidden="true" />}{k !== "null" ? text(k, 120) : wb === "waker" ? "not known" : ""}</td>)}
       <td class="n">{ns(r.total_ns)}</td><td class="n">{percent(r.total_ns, total)}</td><td class="n">{r.count.toLocaleString("en")}</td>
       <td class="n">{ns(r.mean_ns)}</td><td class="n">{ns(r.p50_ns)}</td><td class="n">{ns(r.p99_ns)}</td>

@@ -4,8 +4,8 @@ import { useAnswer } from "./answer";
 import type { Head } from "./api";
 import { text } from "./format";
 import type { Page } from "./page";
-import { group, nothing, plain, type Interval, type Pixels } from "./states";
-import { stamp } from "./url";
+import { group, plain, type Interval, type Pixels } from "./states";
+import { nothing, stamp } from "./url";
 
 // Woken names the attribute that ended the chosen wait, and leads there. The wait can be longer than the range that is seen. It says
 // nothing of a state that is no wait.
@@ -18,9 +18,9 @@ export function Woken({ page: { state, range, load, loadKey, go, history: record
     const span = { from: wait.start, to: wait.end }, nameOf = async (p: string) => (await ask<Pixels>("pixels", { ...span, p: plain(p), pixels: 1, rows: 1 })).rows[0]?.name;
     const waker = (await ask<{ rows: { key: string[] }[] }>("stats", { ...span, p: plain(state.at), by: "waker,state" })).rows.find((r) => r.key[1] === state.st)?.key[0] ?? "null";
     const by = /^\d+$/.test(waker) ? state.at.replace(/[^/]*$/, waker) : "";
-    return { wait, waker, by, name: await nameOf(state.at), other: by && await nameOf(by) };
+    return { wait, waker, by, names: await Promise.all([nameOf(state.at), by && nameOf(by)]) };
   });
-  const { wait, waker, by, name, other } = (isWait && answer.isDone && answer.data) || {};
+  const { wait, waker, by, names: [name, other] = [] } = (isWait && answer.isDone && answer.data) || {};
   if (!wait) return null;
   return (
     <span class="woken">
