@@ -276,6 +276,15 @@ func (r *burstRun) finish() {
 		c.name += ", later"
 		c.ask(r.rng, 20)
 	}
+	// A drop of bytes ends, whatever was dropped before.
+	r.both.beginDrop()
+	for left := 1000; r.both.w.DropBytes(1<<20, math.MaxInt64); left-- {
+		if left == 0 {
+			r.Fatalf("DropBytes always has something to drop")
+		}
+		r.both.commit()
+		r.both.beginDrop()
+	}
 }
 
 // TestCounts makes tiles of every size around the thresholds: of one attribute alone, and of

@@ -54,13 +54,14 @@ func (d *Draft) Prepare() {
 	}
 }
 
-// cut returns the instant before which the commit drops everything.
+// cut returns the instant before which the commit drops everything. It can be the present start, because a
+// lane without texts keeps its unsealed entries in a drop: the tile that they become is dropped by the next.
 func (d *Draft) cut() (t int64, ok bool) {
 	if d.drop == nil || !d.written {
 		return 0, false
 	}
-	t = min(*d.drop, d.last)
-	return t, t > d.h.start
+	t = max(min(*d.drop, d.last), d.h.start)
+	return t, t > d.h.start || t > d.h.oldest.Load()
 }
 
 // Publish is the first half of a Commit, for a caller that publishes a history together with other state

@@ -112,3 +112,43 @@ func TestDropBytes_Texts(t *testing.T) {
 		}
 	}
 }
+
+// TestDropBytes_Ends drops until nothing is left to drop. Texts are dropped in the transaction that fills a lane of
+// numbers, whose tile is then older than the history's start: DropBytes must drop it too, and not promise it for ever.
+func TestDropBytes_Ends(t *testing.T) {
+	h, tx := begun(t)
+	number, err := tx.Attribute("number")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := tx.Attribute("text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := range int64(2000) {
+		a, v := number, history.Int(at)
+		if at >= 1000 {
+			a, v = text, history.String(strconv.FormatInt(at, 10))
+		}
+		if err := tx.Change(at, a, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The numbers are 999 entries that are no tile yet, so only texts can be dropped.
+	drops := 0
+	for ; tx.DropBytes(1, math.MaxInt64); drops++ {
+		if drops > 2000 {
+			t.Fatal("DropBytes always has something to drop")
+		}
+		if _, err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if tx, err = h.BeginDrop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tx.Abort()
+	if bytes, oldest := h.Droppable(); drops < 3 || bytes > 0 {
+		t.Errorf("after %d drops, %d bytes can be dropped, from %d on", drops, bytes, oldest)
+	}
+}
