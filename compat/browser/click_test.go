@@ -185,7 +185,7 @@ func firstFlames(t *testing.T, dir string) (cold, warm, tab click) {
 	clicked := func(selector string) (c click) {
 		log.take()
 		before := processorTime(t)
-		b.until("setTimeout(() => document.querySelector(" + quoted(selector) + ").click()) > 0") // what clicks a link has no answer
+		b.until("setTimeout(() => document.querySelector(" + quoted(selector) + ").click(), 100) > 0") // the answer comes before the click, because what clicks a link has none
 		b.until("window.paint > 0")
 		c.own, c.requests = processorTime(t)-before, log.take()
 		c.ms = eval[float64](b, "paint")

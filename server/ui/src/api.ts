@@ -91,9 +91,8 @@ async function send(address: string, init: RequestInit): Promise<Response> {
     return answer;
   }
   if (answer.status === 409) dispatchEvent(new Event("unread")); // older profiles that the server has not read, or no more
-  const body = (await answer.text()).trim();
-  let message = body;
-  try { message = (JSON.parse(body) as { message?: string }).message ?? body; } catch { /* it is a sentence */ }
+  let message = (await answer.text()).trim();
+  try { message = (JSON.parse(message) as { message?: string }).message ?? message; } catch { /* it is a sentence */ }
   throw new Refusal(answer.status, message || answer.statusText || "status " + answer.status);
 }
 
@@ -171,10 +170,10 @@ export class Load {
     return this.ask<T>(name, params, signal);
   }
 
-  // afterFirst waits for the first answer of a load: for what is not to take its processors.
-  async afterFirst(signal?: AbortSignal) {
+  // afterFirst waits for the first answer of a load, or some milliseconds: for what is not to take its processors.
+  async afterFirst(signal?: AbortSignal, most = 1e9) {
     await new Promise((done) => setTimeout(done));
-    try { await this.first; } catch { /* whoever asked says so */ }
+    try { await Promise.race([this.first, new Promise((done) => setTimeout(done, most))]); } catch { /* whoever asked says so */ }
     signal?.throwIfAborted();
   }
 

@@ -41,6 +41,7 @@ export function Chart({ page }: { page: Page }) {
   const key = state.t && JSON.stringify([page.loadKey, state.t, state.q, state.by, isStates && [state.h, state.p], from, to]);
   const answer = useAnswer<Lines>(key || null, async (signal) => {
     if (isStates) return stateLines(page, from, to, signal);
+    await page.load.afterFirst(signal, 500);
     const ask = async (q: string, side?: string) => ((await querier<{ series?: Series[] }>("SelectSeries", {
       profileTypeID: state.t, labelSelector: q || "{}", start: String(Math.floor(from)), end: String(Math.ceil(to) + 1), step,
       groupBy: state.by && state.by !== states ? [state.by] : [], aggregation: isMean ? "TIME_SERIES_AGGREGATION_TYPE_AVERAGE" : "TIME_SERIES_AGGREGATION_TYPE_SUM",
