@@ -1,5 +1,6 @@
 // Questions to the server, and their answers.
 
+import { afterFrame } from "./canvas";
 import { hasToken, link, request, taken, type Params } from "./request";
 import { missing, spoken } from "./signal";
 import type { Columns } from "./tree";
@@ -170,10 +171,10 @@ export class Load {
     return this.ask<T>(name, params, signal);
   }
 
-  // afterFirst waits for the first answer of a load, or some milliseconds: for what is not to take its processors.
+  // afterFirst waits until the first answer of a load is drawn, or some milliseconds: for what is not to take its processors.
   async afterFirst(signal?: AbortSignal, most = 1e9) {
     await new Promise((done) => setTimeout(done));
-    try { await Promise.race([this.first, new Promise((done) => setTimeout(done, most))]); } catch { /* whoever asked says so */ }
+    try { await Promise.race([this.first?.then(afterFrame), new Promise((done) => setTimeout(done, most))]); } catch { /* whoever asked says so */ }
     signal?.throwIfAborted();
   }
 

@@ -15,8 +15,7 @@ interface Props { page: Page; tenant: string | undefined; types: Type[]; refresh
 
 export function Header({ page, tenant, types, refresh, help, open }: Props) {
   const { state, go } = page;
-  const labels = useAnswer(page.range.newest ? `${page.loadKey} ${page.range.newest}` : null, (signal) => page.load.afterFirst(signal).then(async () => (await querier<{ names?: string[] }>("LabelNames", labelRange(page), signal)).names ?? []));
-  const names = (labels.data ?? []).filter((n) => !n.startsWith("__"));
+  const { data: names = [] } = useAnswer(page.range.newest ? `${page.loadKey} ${page.range.newest}` : null, (signal) => page.load.afterFirst(signal).then(async () => (await querier<{ names?: string[] }>("LabelNames", labelRange(page), signal)).names?.filter((n) => !n.startsWith("__"))));
   return (
     <header>
       <h1><a class="brand" href="./"><Logo />granary{tenant && ` · ${tenant}`}</a></h1>
