@@ -60,9 +60,10 @@ func (f *flags) accept(web *http.Server, secrets *secrets, l net.Listener) error
 	return err
 }
 
-// cutTime is how long requests that are cut have to end. The store is closed then: their pushes fail, and their queries
-// still have its snapshots.
-const cutTime = 3 * time.Second
+// A server that is told to end does so within --drain and 5 seconds. Requests that are cut have cutTime to end. The store is
+// closed then: their pushes fail, and their queries still have its snapshots. It writes files for closeTime: the next
+// start reads the rest from the log.
+const cutTime, closeTime = 2 * time.Second, 2 * time.Second
 
 // shutdown waits for the requests in progress, and cuts the ones that take longer than --drain.
 func (f *flags) shutdown(log *slog.Logger, web *http.Server, handle *server.Server, cut context.CancelFunc) error {

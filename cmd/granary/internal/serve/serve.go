@@ -240,7 +240,7 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 
 // open opens the store. end is called before it is closed.
 func (f *flags) open(ctx context.Context, log *slog.Logger) (store *columnstore.Store, end func(), err error) {
-	opts, end := columnstore.Options{MemoryBudget: f.memory, Retention: f.retention, PastLimit: f.past}, func() {}
+	opts, end := columnstore.Options{MemoryBudget: f.memory, Retention: f.retention, PastLimit: f.past, CloseWithin: closeTime}, func() {}
 	if !f.inMemory {
 		opts.Dir, opts.DiskBudget, opts.Sync = f.dir, f.disk, f.sync
 	}
