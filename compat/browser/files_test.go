@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/server"
 )
@@ -243,4 +244,25 @@ func TestFiles_States(t *testing.T) {
 	b.click("#tab-store")
 	b.settles("document.querySelector('.cards')")
 	b.shot("files-states")
+}
+
+// TestProfile_WithoutNames: a profile can have values without a type and a unit, as a goroutine dump of some programs
+// has. The answers of querier.v1 leave out what is empty.
+func TestProfile_WithoutNames(t *testing.T) {
+	p := read(t, "etcd", "cpu-1")
+	p.SampleType, p.PeriodType = []*profile.ValueType{{}}, &profile.ValueType{}
+	p.TimeNanos = last.UnixNano()
+	for _, s := range p.Sample {
+		s.Value = s.Value[:1]
+	}
+	s, _ := openServer(t, server.Options{})
+	push(t, s, p, url.Values{"service_name": {"etcd"}})
+	b := open(t, s, "/?v=flame")
+	for _, view := range []string{"flame", "top"} {
+		b.goTo("/?v=" + view)
+		b.settles("document.querySelector('#view canvas, #view table')")
+		if got := eval[string](b, "document.querySelector('select.type').selectedOptions[0].textContent"); got != "without a name" {
+			t.Errorf("%s: the type is %q", view, got)
+		}
+	}
 }

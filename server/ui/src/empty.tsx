@@ -16,8 +16,8 @@ export interface Types { all: Type[]; id: (t: string) => string; unit: (id: stri
 // it, inuse_space.
 export function useTypes(tick: number) {
   return useAnswer<Types>(String(tick), async (signal) => {
-    const answer = await querier<{ profileTypes?: Type[] }>("ProfileTypes", {}, signal);
-    const all = (answer.profileTypes ?? []).sort((a, b) => (a.ID < b.ID ? -1 : 1));
+    const answer = await querier<{ profileTypes?: Partial<Type>[] }>("ProfileTypes", {}, signal); // without the names that are empty
+    const all = (answer.profileTypes ?? []).map((t): Type => ({ ID: "", name: "", sampleType: "", sampleUnit: "", ...t })).sort((a, b) => (a.ID < b.ID ? -1 : 1));
     const first = all.find((t) => t.sampleType === "cpu") ?? all.find((t) => t.sampleType === "inuse_space") ?? all[0];
     // An address may have the short name of a type, as the command has it.
     const id = (t: string) => {
@@ -86,7 +86,7 @@ function Nothing({ page }: { page: Page }) {
         {state.q && <button type="button" onClick={() => go({ q: "" })}>without the selector</button>}
         {!within && <button type="button" onClick={() => go({ from: defaults.from, to: "" })}>the newest hour</button>}
         {isGone && <button type="button" onClick={() => go({ from: stamp(page.floor), to: "" })}>what is left</button>}
-        <button type="button" onClick={() => go({ from: stamp(0), to: "" })}>all times</button>
+        <button type="button" onClick={() => go({ from: stamp(page.oldest || 0), to: "" })}>all times</button>
       </p>
     </Message>
   );

@@ -47,7 +47,7 @@ function TypeSelect({ types, value, go }: { types: Type[]; value: string; go: (t
     <select value={value} onChange={(e) => go(e.currentTarget.value)} class="type">
       {!isKnown && value && <option value={value}>{text(value, 60)}</option>}
       {[...groups].map(([name, all]) => (
-        <optgroup label={text(name, 60)} key={name}>{all.map((t) => <option value={t.ID} key={t.ID}>{text(t.sampleType, 60)}</option>)}</optgroup>
+        <optgroup label={text(name, 60)} key={name}>{all.map((t) => <option value={t.ID} key={t.ID}>{text(t.sampleType || "without a name", 60)}</option>)}</optgroup>
       ))}
     </select>
   );
