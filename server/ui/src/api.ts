@@ -172,9 +172,9 @@ export class Load {
   }
 
   // afterFirst waits until the first answer of a load is drawn, or some milliseconds: for what is not to take its processors.
-  async afterFirst(signal?: AbortSignal, most = 1e9) {
+  async afterFirst(signal?: AbortSignal, most?: number) {
     await new Promise((done) => setTimeout(done));
-    try { await Promise.race([this.first?.then(afterFrame), new Promise((done) => setTimeout(done, most))]); } catch { /* whoever asked says so */ }
+    try { await Promise.race([this.first?.then(afterFrame), ...(most ? [new Promise((done) => setTimeout(done, most))] : [])]); } catch { /* whoever asked says so */ }
     signal?.throwIfAborted();
   }
 
