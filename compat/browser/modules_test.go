@@ -119,7 +119,7 @@ func TestTimes(t *testing.T) {
 	for _, text := range []string{
 		"now", "latest", "now-1h", "latest-1h", "-1h", "1h", "-0", "-1d12h", "2w", "latest-90m", "-1.5h", "-250ms", "-2000000us", "-2000000µs", "-1000000000ns",
 		"1790000000", "1790000000.25", "1790000000500", "1790000000500000", "1790000000500000000",
-		"2026-11-20T09:00:00Z", "2026-11-20T09:00:00.5+02:00", "2026-11-20", "2026-11-20 09:00", "2026-11-20T09:00:01",
+		"2026-11-20T09:00:00Z", "2026-11-20T09:00:00.5+02:00", "2026-11-20", "2026-11-20 09:00", "2026-11-20T09:00:01", "2026-11-20T09:00:00.830938304Z", "2026-11-20 09:00:00.0005",
 	} {
 		at, ok := timetext.Parse(text, time.UTC)
 		if !ok {
@@ -136,6 +136,8 @@ func TestTimes(t *testing.T) {
 	for code, want := range map[string]string{
 		`url.shifted("latest-30m", 3600000)`: "latest-90m", `url.shifted("-30m", 3600000)`: "-90m", `url.shifted("latest", 3600000)`: "latest-1h",
 		`url.shifted("2026-11-20T09:00:00Z", 3600000)`: "2026-11-20T08:00:00Z", `url.shifted("yesterday", 1)`: "",
+		`url.stamp(1763629200000)`: "2025-11-20T09:00:00Z", `url.stamp(1763629200250)`: "2025-11-20T09:00:00.250Z", `url.stamp(1763629200000.5)`: "2025-11-20T09:00:00.000500Z",
+		`url.stamp(url.resolve("2026-11-20T09:00:00.830938304Z", bases))`: "2026-11-20T09:00:00.830938Z", `url.stamp(1763629199999.9999)`: "2025-11-20T09:00:00Z",
 		`url.end({ ...url.defaults })`: "latest", `url.end({ ...url.defaults, from: "-1h" })`: "now", `url.end({ ...url.defaults, to: "-5m" })`: "-5m",
 	} {
 		if got := eval[string](b, code); got != want {

@@ -98,9 +98,7 @@ async function send(address: string, init: RequestInit): Promise<Response> {
 }
 
 // get asks GET path.
-export async function get<T>(path: string, params: Params, signal?: AbortSignal): Promise<T> {
-  return (await send(link(path, params), { signal })).json() as Promise<T>;
-}
+export const get = async <T,>(path: string, params: Params, signal?: AbortSignal) => (await send(link(path, params), { signal })).json() as Promise<T>;
 
 // saveAs saves a file that the page has.
 export function saveAs(blob: Blob, name: string) {
@@ -122,9 +120,7 @@ export function saveWithToken(path: string): boolean {
 }
 
 // post sends a form to POST path.
-export async function post<T>(path: string, body: FormData, signal: AbortSignal): Promise<T> {
-  return (await send(path, { method: "POST", body, signal })).json() as Promise<T>;
-}
+export const post = async <T,>(path: string, body: FormData, signal: AbortSignal) => (await send(path, { method: "POST", body, signal })).json() as Promise<T>;
 
 // lines asks POST path, and hands over each line of the answer, which is JSON.
 export async function lines<T>(path: string, each: (line: T) => void, signal: AbortSignal) {

@@ -2,6 +2,7 @@
 // on the pixels, and not on the intervals.
 
 import { fillOf, type Pixels } from "./states";
+import { millisOf } from "./url";
 
 // Colours are those of the page's style: of states by number, of the surface, and of what is hatched and outlined.
 export interface Colours { fills: string[]; surface: string; rule: string; muted: string; strong: string }
@@ -56,11 +57,11 @@ export function paint(ctx: CanvasRenderingContext2D, of: Pixels, picture: HTMLCa
   ctx.clip();
   ctx.imageSmoothingEnabled = false;
   if (of.rows.length) {
-    const x = xOf(f, Date.parse(of.from)), end = xOf(f, Date.parse(of.to)), gap = f.rowHeight > 6 ? 2 : 0;
+    const x = xOf(f, millisOf(of.from)), end = xOf(f, millisOf(of.to)), gap = f.rowHeight > 6 ? 2 : 0;
     const first = Math.floor(f.top / f.rowHeight), last = Math.min(of.rows.length, Math.ceil((f.top + f.height) / f.rowHeight));
     for (let y = first; y < last; y++) ctx.drawImage(picture, 0, y, picture.width, 1, x, y * f.rowHeight - f.top + gap / 2, Math.max(1, end - x), f.rowHeight - gap);
   }
-  hatch(ctx, f, xOf(f, Date.parse(of.floor)), colours);
+  hatch(ctx, f, xOf(f, millisOf(of.floor)), colours);
   ctx.restore();
 }
 

@@ -11,7 +11,7 @@ import { details, labelRange, spoken, type Page } from "./page";
 import { fillOf, group, isOf, noun, type History, type Interval, type Pixels } from "./states";
 import { arrows, chips, dots, Options, rowOptions } from "./statesoptions";
 import { image, paint, runAt, xOf, type Colours, type Frame } from "./statespaint";
-import { nothing, stamp } from "./url";
+import { millisOf, nothing, stamp } from "./url";
 
 const rowHeight = 13, mostSeen = 8, pageRows = 200;
 
@@ -58,7 +58,7 @@ function Key({ of }: { of: Pixels }) {
 
 // Short leads to the time of a history that is a small part of what is seen, such as a trace of some seconds in an hour.
 function Short({ page: { go, range, history }, of }: { page: Page; of: Pixels }) {
-  const { first = of.from, end = of.to } = history ?? {}, length = Date.parse(end) - Date.parse(first);
+  const { first = of.from, end = of.to } = history ?? {}, length = millisOf(end) - millisOf(first);
   return length > 0 && length < (range.to - range.from) / 10 ? <button type="button" onClick={() => go({ from: first, to: end })}>show its {span(length)}</button> : null;
 }
 
@@ -126,7 +126,7 @@ function Rows({ page, of }: { page: Page; of: Pixels }) {
   }, []);
   const placeOf = (e: MouseEvent): Place | null => {
     const r = canvas.current!.getBoundingClientRect(), f = frame.current, row = Math.floor((e.clientY - r.top + f.top) / rowHeight);
-    const a = xOf(f, Date.parse(of.from)), b = xOf(f, Date.parse(of.to)), pixel = Math.floor((e.clientX - r.left - a) / Math.max(1, b - a) * of.pixels);
+    const a = xOf(f, millisOf(of.from)), b = xOf(f, millisOf(of.to)), pixel = Math.floor((e.clientX - r.left - a) / Math.max(1, b - a) * of.pixels);
     return row >= 0 && row < of.rows.length && pixel >= 0 && pixel < of.pixels ? { row, pixel } : null;
   };
   const point = (e: PointerEvent) => { const p = placeOf(e); if (p) details.set(describe(of, p)); };
@@ -175,7 +175,7 @@ function ending(path: string, common: string, chars: number): string {
 // outline marks the run that keys are at.
 function outline(el: HTMLElement | null, of: Pixels, f: Frame, p: Place) {
   if (!el || !of.rows.length) return;
-  const row = of.rows[p.row]!, run = runAt(row.first, p.pixel), a = xOf(f, Date.parse(of.from)), b = xOf(f, Date.parse(of.to));
+  const row = of.rows[p.row]!, run = runAt(row.first, p.pixel), a = xOf(f, millisOf(of.from)), b = xOf(f, millisOf(of.to));
   const x = (pixel: number) => a + pixel / of.pixels * (b - a), left = x(row.first[run]!), right = x(row.first[run + 1] ?? of.pixels);
   el.style.transform = `translate(${left}px, ${p.row * rowHeight - f.top}px)`;
   el.style.width = Math.max(4, right - left) + "px";
@@ -183,7 +183,7 @@ function outline(el: HTMLElement | null, of: Pixels, f: Frame, p: Place) {
 }
 
 // timeOf returns the time of a pixel's start, in milliseconds.
-const timeOf = (of: Pixels, pixel: number) => Date.parse(of.from) + (Date.parse(of.to) - Date.parse(of.from)) * pixel / of.pixels;
+const timeOf = (of: Pixels, pixel: number) => millisOf(of.from) + (millisOf(of.to) - millisOf(of.from)) * pixel / of.pixels;
 
 // describe is the line of a place: its attribute, state, share and time.
 function describe(of: Pixels, p: Place): string {
@@ -222,10 +222,10 @@ async function chooseSpan({ state, go, load }: Page, of: Pixels, p: Place) {
   const from = timeOf(of, p.pixel), to = timeOf(of, p.pixel + 1);
   try {
     const answer = await load.ask<Head & { intervals: Interval[] }>(`histories/${encodeURIComponent(state.h)}/range`, { attribute: row.attribute, from: stamp(Math.floor(from)), to: stamp(Math.ceil(to + 1)), rows: 1000 });
-    const all = answer.intervals.filter((i) => i.state === wanted), length = (i: Interval) => Date.parse(i.end) - Date.parse(i.start);
+    const all = answer.intervals.filter((i) => i.state === wanted), length = (i: Interval) => millisOf(i.end) - millisOf(i.start);
     const longest = (all.length ? all : answer.intervals).reduce<Interval | null>((a, b) => (a && length(a) >= length(b) ? a : b), null);
     if (!longest) return;
-    const start = Date.parse(longest.start) < Date.parse(of.from) ? of.from : longest.start, end = Date.parse(longest.end) > Date.parse(of.to) ? of.to : longest.end;
+    const start = millisOf(longest.start) < millisOf(of.from) ? of.from : longest.start, end = millisOf(longest.end) > millisOf(of.to) ? of.to : longest.end;
     go({ from: start, to: end, at: row.attribute, st: longest.state, ns: "", mw: "", z: "" });
     spoken.set(`${row.attribute} ${longest.state}, ${span(length(longest))}`);
   } catch (e) {

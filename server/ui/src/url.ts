@@ -111,8 +111,7 @@ const relative = /^(?:(now|latest)|(?:(now|latest)?-)?((?:\d+(?:\.\d+)?(?:ns|us|
 export function parseAgo(text: string): { base: "now" | "latest"; millis: number } | null {
   const parts = relative.exec(text);
   if (!parts) return null;
-  let millis = 0;
-  for (const [, n, unit] of (parts[3] ?? "").matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|s|m|h|d|w)/g)) millis += Number(n) * units[unit!]!;
+  const millis = [...(parts[3] ?? "").matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|s|m|h|d|w)/g)].reduce((sum, [, n, unit]) => sum + Number(n) * units[unit!]!, 0);
   return { base: (parts[1] ?? parts[2] ?? "now") as "now" | "latest", millis };
 }
 
@@ -122,9 +121,10 @@ export function printAgo(millis: number): string {
   return "-" + Math.max(0, Math.round(millis)) + "ms";
 }
 
-// stamp returns a time in RFC 3339, to the second if that is exact.
+// stamp returns a time in RFC 3339, to the microsecond if that is needed.
 export function stamp(millis: number): string {
-  return new Date(Math.round(millis)).toISOString().replace(".000Z", "Z");
+  const micros = Math.round(1000 * millis), more = micros % 1000, at = new Date((micros - more) / 1000).toISOString();
+  return more ? at.replace("Z", `${more}Z`.padStart(4, "0")) : at.replace(".000Z", "Z");
 }
 
 // shownTime returns a time of the address as a field has it: an absolute one in the zone.
@@ -143,12 +143,15 @@ export function readTime(typed: string): string {
 // Bases are what times count from, in milliseconds: the time of the newest profile, 0 if there is none, and the instant of the load.
 export interface Bases { newest: number; now: number }
 
+// millisOf returns the milliseconds of a time in RFC 3339. Those of Date.parse are whole, and states can be shorter.
+export const millisOf = (time: string) => Date.parse(time) + Number("0." + (/\.\d{3}(\d+)/.exec(time)?.[1] ?? 0));
+
 // resolve returns the milliseconds of a time of the state. Without a zone it is UTC, as for the server.
 export function resolve(text: string, bases: Bases): number {
   const ago = parseAgo(text);
   if (ago) return (ago.base === "now" ? bases.now : bases.newest) - ago.millis;
   if (/^(\d{10}(\.\d+)?|\d{13}|\d{16}|\d{19})$/.test(text)) return Number(text) * 10 ** (13 - text.split(".")[0]!.length);
-  const at = Date.parse(text.replace(/^(\S+)[ T]([\d:.]+)$/, "$1T$2Z"));
+  const at = millisOf(text.replace(/^(\S+)[ T]([\d:.]+)$/, "$1T$2Z"));
   return Number.isNaN(at) ? bases.newest : at;
 }
 
