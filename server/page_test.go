@@ -176,7 +176,7 @@ func TestPage_Flame(t *testing.T) {
 	if !slices.Equal(got.Callers.lines(0), linesOf(want.Above)) || !slices.Equal(got.Callees.lines(0), linesOf(want.Below)) || got.Tree != nil {
 		t.Errorf("the sandwich of %s is another", name)
 	}
-	inverted, flat := a.flame("t", "cpu", "q", `{job="etcd"}`, "inv", "1"), map[string]int64{}
+	inverted, flat := a.flame("t", "cpu", "q", `{job="etcd"}`, "inv", "1", "max_nodes", "100000"), map[string]int64{}
 	for i, total := range inverted.Tree.totals(0) {
 		if inverted.Tree.Depth[i] == 1 {
 			flat[inverted.Tree.Names[inverted.Tree.Function[i]]] += total

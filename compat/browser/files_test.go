@@ -266,3 +266,15 @@ func TestProfile_WithoutNames(t *testing.T) {
 		}
 	}
 }
+
+// TestNodes_Few: a server may allow fewer functions than the page would like.
+func TestNodes_Few(t *testing.T) {
+	s, _ := openServer(t, server.Options{Limits: server.Limits{Nodes: 1000}})
+	p := read(t, "etcd", "cpu-1")
+	p.TimeNanos = last.UnixNano()
+	push(t, s, p, url.Values{"service_name": {"etcd"}})
+	b := open(t, s, "/?v=flame")
+	b.settles("document.querySelector('.flame canvas')")
+	b.goTo("/?v=flame&inv=1")
+	b.settles("document.querySelector('.flame canvas')")
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/tree"
+	"github.com/granarydb/granary/server/internal/question"
 )
 
 // MostSpans bounds the spans in a meanwhile query.
@@ -39,7 +40,7 @@ type meanwhileTime struct {
 
 // meanwhileOf answers GET /api/v1/meanwhile.
 func meanwhileOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
-	most := q.number("max_nodes", 16_384, q.page.Read.MaxNodes)
+	most := q.number("max_nodes", question.UsualNodes, q.page.Read.MaxNodes)
 	s, err := q.states()
 	if err != nil {
 		return nil, err

@@ -160,16 +160,18 @@ func OfProfile(m *querierv1.SelectMergeProfileRequest) *querierv1.SelectMergeSta
 	}
 }
 
+// UsualNodes is the number of functions of a flame graph that nobody asked for, as in Grafana.
+const UsualNodes = 8192
+
 // Nodes returns the number of functions for a flame graph.
 func (r *Reader) Nodes(asked int64) (int, error) {
-	const most = 8192 // as in Grafana
 	switch {
 	case asked == -1: // as many as there may be
 		return r.MaxNodes, nil
 	case asked < 0 || asked > int64(r.MaxNodes):
 		return 0, fault.TooCostly("max_nodes of %d, at most %d", asked, r.MaxNodes)
 	case asked == 0:
-		return min(most, r.MaxNodes), nil
+		return min(UsualNodes, r.MaxNodes), nil
 	}
 	return int(asked), nil
 }

@@ -28,7 +28,7 @@ export const defaults = {
   fold: "", // recursion is folded
   o: "", // order of frames: "" by size, "name"
   c: "", // colour of frames: "" by package, "file", "binary", "value", "state"
-  n: "8192", // frames of a tree, at most: the smallest is a tenth of a pixel
+  n: "", // frames of a tree, at most; "" leaves it to the server
   nodes: "", // functions of a call graph
   sum: "", // gauges are added up
   sort: "flat", // of the table
