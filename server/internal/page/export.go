@@ -13,7 +13,6 @@ import (
 	"github.com/granarydb/granary/profile/tree"
 	"github.com/granarydb/granary/render"
 	"github.com/granarydb/granary/server/internal/fault"
-	"github.com/granarydb/granary/server/internal/question"
 	"github.com/granarydb/granary/server/internal/web"
 )
 
@@ -71,7 +70,7 @@ var unsafeInFile = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 // drawn returns the writer of a flame graph in a direction: of a function, or inverted, if the query says so.
 func drawn(direction tree.Direction, title string) func(context.Context, *pageQuestion, io.Writer) (profile.Type, error) {
 	return func(ctx context.Context, q *pageQuestion, w io.Writer) (profile.Type, error) {
-		most, function, isInverted := q.number("max_nodes", question.UsualNodes, q.page.Read.MaxNodes), q.of.Get("function"), q.flag("inv")
+		most, function, isInverted := q.nodes(), q.of.Get("function"), q.flag("inv")
 		direction, title := direction, title
 		switch isSandwich := direction != tree.FromRoot; {
 		case isSandwich != (function != ""):

@@ -8,7 +8,6 @@ import (
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/tree"
 	"github.com/granarydb/granary/server/internal/fault"
-	"github.com/granarydb/granary/server/internal/question"
 )
 
 // FlameAnswer is the answer to GET /api/v1/flame: a tree, or the callers and callees of a function.
@@ -25,7 +24,7 @@ type FlameAnswer struct {
 
 // flameOf answers GET /api/v1/flame.
 func flameOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
-	most := q.number("max_nodes", question.UsualNodes, q.page.Read.MaxNodes)
+	most := q.nodes()
 	isInverted, withShares, function := q.flag("inv"), q.flag("shares"), q.of.Get("function")
 	lens, group := q.lens(), q.of.Get("group")
 	lens.FromLeaf = isInverted && group != ""

@@ -11,7 +11,6 @@ import (
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/tree"
-	"github.com/granarydb/granary/server/internal/question"
 )
 
 // MostSpans bounds the spans in a meanwhile query.
@@ -40,7 +39,7 @@ type meanwhileTime struct {
 
 // meanwhileOf answers GET /api/v1/meanwhile.
 func meanwhileOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
-	most := q.number("max_nodes", question.UsualNodes, q.page.Read.MaxNodes)
+	most := q.nodes()
 	s, err := q.states()
 	if err != nil {
 		return nil, err

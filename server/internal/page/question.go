@@ -140,6 +140,11 @@ func (q *pageQuestion) number(name string, otherwise, most int) int {
 	return int(n)
 }
 
+// nodes returns the number of functions of a tree that the query asks for, or the usual one.
+func (q *pageQuestion) nodes() int {
+	return q.number("max_nodes", question.UsualNodes, q.page.Read.MaxNodes)
+}
+
 // flag returns whether a parameter is 1. Values other than 0 and 1 are an error.
 func (q *pageQuestion) flag(name string) bool {
 	text := q.of.Get(name)

@@ -160,7 +160,7 @@ func OfProfile(m *querierv1.SelectMergeProfileRequest) *querierv1.SelectMergeSta
 	}
 }
 
-// UsualNodes is the number of functions of a flame graph that nobody asked for, as in Grafana.
+// UsualNodes is the number of functions of a flame graph whose request names none, as in Grafana.
 const UsualNodes = 8192
 
 // Nodes returns the number of functions for a flame graph.
