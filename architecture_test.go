@@ -86,7 +86,7 @@ var below = map[string][]string{
 
 	"profile/tree":       {"columnstore"},
 	"profile/pgo":        {},
-	"profile/pprof":      {"internal/foreign"},
+	"profile/pprof":      {"encoding/dict", "internal/foreign"},
 	"internal/rows":      {"schema", "encoding", "profile/pprof"},
 	"internal/means":     {"internal/query", "encoding", "internal/rows"},
 	"internal/symbols":   {"encoding/dict", "internal/pattern", "profile/pprof"},

@@ -20,8 +20,9 @@ type Version = dict.Version
 
 // The versions.
 const (
-	WholeRecords = dict.WholeRecords
-	SharedTexts  = dict.SharedTexts
+	WholeRecords  = dict.WholeRecords
+	SharedTexts   = dict.SharedTexts
+	LocationCodes = dict.LocationCodes
 )
 
 // Watermark is a point in the growth of a generation's dictionaries: their last codes. The zero Watermark

@@ -31,7 +31,7 @@ func copyGeneration(t testing.TB, s *schema.Schema, gen *Generation) *Generation
 
 func addGeneration(t testing.TB, s *schema.Schema, gen *Generation, image []byte) {
 	t.Helper()
-	add, err := gen.OpenImage(s, image, dict.SharedTexts)
+	add, err := gen.OpenImage(s, image, dict.LocationCodes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +342,7 @@ func generationToDamage(s *schema.Schema, image []byte) damaged.Image {
 		Name: "generation", Bytes: image, Bad: ErrImage,
 		Open: func(image []byte) (any, error) {
 			gen := NewGeneration(3)
-			add, err := gen.OpenImage(s, image, dict.SharedTexts)
+			add, err := gen.OpenImage(s, image, dict.LocationCodes)
 			if err == nil {
 				add()
 			}
@@ -659,7 +659,7 @@ func TestGenerationImageErrors(t *testing.T) {
 			text("sound")(gen)
 			tt.add(gen)
 			image := gen.AppendImageTo(nil, Watermark{}, gen.NextWatermark())
-			if _, err := got.OpenImage(s, image, dict.SharedTexts); !errors.Is(err, ErrImage) || !strings.HasSuffix(err.Error(), tt.want) {
+			if _, err := got.OpenImage(s, image, dict.LocationCodes); !errors.Is(err, ErrImage) || !strings.HasSuffix(err.Error(), tt.want) {
 				t.Errorf("OpenImage: %v, want %q", err, tt.want)
 			}
 			if now := got.Watermark(); now != (Watermark{}) {
@@ -668,7 +668,7 @@ func TestGenerationImageErrors(t *testing.T) {
 		})
 	}
 	image := NewGeneration(1).AppendImageTo(nil, Watermark{}, Watermark{})
-	if _, err := NewGeneration(1).OpenImage(s, append(image, 0), dict.SharedTexts); !errors.Is(err, ErrImage) {
+	if _, err := NewGeneration(1).OpenImage(s, append(image, 0), dict.LocationCodes); !errors.Is(err, ErrImage) {
 		t.Errorf("bytes behind the image: %v", err)
 	}
 }

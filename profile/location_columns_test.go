@@ -8,66 +8,115 @@ import (
 	"testing"
 
 	pprof "github.com/google/pprof/profile"
+	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
+	"github.com/granarydb/granary/encoding/dict"
 	codec "github.com/granarydb/granary/profile/pprof"
 )
 
-// drawShared draws texts within a record, with a code for each distinct text.
-func drawShared(t *rapid.T, record []byte, codes map[string]uint32) (texts []codec.RecordText) {
-	for at := 0; at < len(record); {
-		start := rapid.IntRange(at, len(record)).Draw(t, "start")
-		end := rapid.IntRange(start, len(record)).Draw(t, "end")
-		if start < end {
-			text := string(record[start:end])
-			if codes[text] == 0 {
-				codes[text] = uint32(len(codes) + 1)
-			}
-			texts = append(texts, codec.RecordText{Start: uint32(start), End: uint32(end), Code: codes[text]})
-		}
-		at = end + 1
+// newSharing returns a dictionary that keeps no location whole, because it has a long record.
+func newSharing(t *testing.T) *dict.Lists {
+	t.Helper()
+	d := dict.NewLists(1)
+	if _, err := d.InternElement(uuid.UUID{1}, make([]byte, 16<<20)); err != nil {
+		t.Fatal(err)
 	}
-	return texts
+	return d
 }
 
-// P1: columns have each part of a location, whichever texts the records share. P5: a record cut at any byte is refused,
-// and leaves the columns as they are.
+// P1: columns have each part of a location, as a record, and as an element of a dictionary that keeps records whole or as codes.
+// P5: a record cut at any byte is refused, and leaves the columns as they are.
 func TestLocationColumns(t *testing.T) {
+	dicts := []*dict.Lists{dict.NewLists(1), newSharing(t)}
+	locations := 0
 	rapid.Check(t, func(t *rapid.T) {
-		var c codec.LocationColumns
-		codes := map[string]uint32{}
+		var records, whole, coded codec.LocationColumns
 		for i := range rapid.IntRange(1, 5).Draw(t, "locations") {
 			of := drawLocation(t)
 			record, _ := locationRecord(nil, of, of.Mapping)
 			if n := rapid.IntRange(0, len(record)-1).Draw(t, "cut"); n > 0 {
-				if _, err := c.Append(record[:n], nil); !errors.Is(err, ErrLocation) {
+				if _, err := records.AppendRecord(record[:n]); !errors.Is(err, ErrLocation) {
 					t.Fatalf("%d of %d bytes: error is %v", n, len(record), err)
 				}
-				if _, _, err := c.Binary(record[:n], nil); !errors.Is(err, ErrLocation) {
-					t.Fatalf("the binary of %d of %d bytes: error is %v", n, len(record), err)
-				}
 			}
-			if _, err := c.Append(append(bytes.Clone(record), 0), nil); !errors.Is(err, ErrLocation) {
+			if _, err := records.AppendRecord(append(bytes.Clone(record), 0)); !errors.Is(err, ErrLocation) {
 				t.Fatalf("a byte too many: error is %v", err)
 			}
-			texts := drawShared(t, record, codes)
-			at, err := c.Append(record, texts)
+			at, err := records.AppendRecord(record)
 			if err != nil || at != i {
 				t.Fatalf("location %d is %d, %v", i, at, err)
 			}
-			checkColumns(t, &c, at, record)
-			file, build, err := c.Binary(record, texts)
-			if err != nil || file != c.Files[at] || build != c.BuildIDs[at] {
-				t.Fatalf("the binary is %d, %d, %v", file, build, err)
+			checkColumns(t, &records, at, record)
+			id := uuid.NewSHA1(uuid.UUID{}, record)
+			for k, c := range []*codec.LocationColumns{&whole, &coded} {
+				element, err := dicts[k].InternElement(id, record)
+				if err != nil {
+					t.Fatal(err)
+				}
+				reader := dicts[k].View().RecordReader()
+				if _, l := reader.Read(element); l != nil {
+					locations++
+				}
+				checkElement(t, c, reader, element, record)
 			}
 		}
-		if at, err := c.Append(nil, nil); err != nil || c.Addresses[at] != 0 || c.LineEnds[at] != c.LineEnds[at+1] {
+		if at, err := records.AppendRecord(nil); err != nil || records.Addresses[at] != 0 || records.LineEnds[at] != records.LineEnds[at+1] {
 			t.Fatalf("an empty record: %v", err)
 		}
-		if sorted := slices.Sorted(slices.Values(c.Texts)); len(slices.Compact(sorted)) != len(c.Texts) {
-			t.Fatalf("a text is there twice: %q", c.Texts)
+		for _, c := range []*codec.LocationColumns{&records, &whole, &coded} {
+			if sorted := slices.Sorted(slices.Values(c.Texts)); len(slices.Compact(sorted)) != len(c.Texts) {
+				t.Fatalf("a text is there twice: %q", c.Texts)
+			}
 		}
 	})
+	if locations == 0 {
+		t.Error("no location is kept as codes")
+	}
+}
+
+// checkElement appends an element to columns, twice with one reader, and compares it with its record.
+func checkElement(t *rapid.T, c *codec.LocationColumns, reader *dict.RecordReader, element uint32, record []byte) {
+	for range 2 {
+		file, build, err := c.Binary(reader, element)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := c.Append(reader, element)
+		if err != nil || file != c.Files[at] || build != c.BuildIDs[at] {
+			t.Fatalf("the binary is %d, %d, of location %d, %v", file, build, at, err)
+		}
+		checkColumns(t, c, at, record)
+	}
+}
+
+// Elements that are no locations are refused, and leave the columns as they are. An element without a record has no symbols.
+func TestLocationColumns_Refused(t *testing.T) {
+	record := newSharing(t)
+	if _, err := record.InternElement(uuid.UUID{2}, nil); err != nil {
+		t.Fatal(err)
+	}
+	// An image of a location whose binary is described by the text abc.
+	image := slices.Concat([]byte{0, 1}, make([]byte, 16), []byte{1, 0}, []byte("\x00\x01\x03abc"), []byte{0, 1, 0, 1}, []byte{0, 0})
+	damaged := dict.NewLists(1)
+	add, rest, err := damaged.OpenImage(image, dict.LocationCodes, 100, 100)
+	if err != nil || len(rest) > 0 {
+		t.Fatalf("%d bytes are left, %v", len(rest), err)
+	}
+	add()
+	var c codec.LocationColumns
+	for name, of := range map[string]*dict.Lists{"long record": record, "damaged binary": damaged} {
+		reader := of.View().RecordReader()
+		if _, err := c.Append(reader, 1); !errors.Is(err, ErrLocation) {
+			t.Errorf("%s: %v, want %v", name, err, ErrLocation)
+		}
+		if _, _, err := c.Binary(reader, 1); !errors.Is(err, ErrLocation) {
+			t.Errorf("%s: %v for its binary, want %v", name, err, ErrLocation)
+		}
+	}
+	if at, err := c.Append(record.View().RecordReader(), 2); at != 0 || err != nil || len(c.Addresses) != 1 || len(c.Lines) != 0 {
+		t.Errorf("an element without a record is location %d of %d with %d lines, %v", at, len(c.Addresses), len(c.Lines), err)
+	}
 }
 
 // TestLocationColumns_Expect: columns that are told how many locations come are the same ones, and memory is taken for no more than
@@ -91,7 +140,7 @@ func TestLocationColumns_Expect(t *testing.T) {
 	}
 	for i := range n {
 		for _, c := range []*codec.LocationColumns{&plain, &told, &bound} {
-			if _, err := c.Append(record(i), nil); err != nil {
+			if _, err := c.AppendRecord(record(i)); err != nil {
 				t.Fatal(err)
 			}
 		}

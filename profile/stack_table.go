@@ -40,7 +40,7 @@ func NewStackTable(ctx context.Context, column *columnstore.GroupColumn, maxByte
 				return nil, err
 			}
 		}
-		if _, err := t.Locations.Append(reader.Read(element)); err != nil {
+		if _, err := t.Locations.Append(reader, element); err != nil {
 			return nil, err
 		}
 	}
@@ -117,7 +117,7 @@ func MappedFiles(ctx context.Context, column *columnstore.GroupColumn) ([]Mapped
 		if i%locationsAtOnce == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		file, build, err := columns.Binary(reader.Read(element))
+		file, build, err := columns.Binary(reader, element)
 		if err != nil {
 			return nil, err
 		}

@@ -127,7 +127,7 @@ func (s *threads) write(t *testing.T, order []int, r *rand.Rand) {
 				continue
 			}
 			for _, id := range batch[i] {
-				code, err := s.dict.InternElement(id, []byte(id.String()))
+				code, err := s.dict.InternElement(id, []byte(locationText(uint64(id[0]), line(id.String(), "", "", 0, 0, 0))))
 				if err != nil {
 					t.Error(err)
 				}
@@ -173,7 +173,7 @@ func (s *threads) look(t *testing.T, list int) {
 		if int(element) > s.dict.Elements() || s.dict.Element(element) != want[i] || s.dict.FindElement(want[i]) != element {
 			t.Errorf("list %d: element %d is %v, want %v", code, element, s.dict.Element(element), want[i])
 		}
-		if record := s.dict.Record(element); record != nil && string(record) != want[i].String() {
+		if record := s.dict.Record(element); record != nil && string(record) != locationText(uint64(want[i][0]), line(want[i].String(), "", "", 0, 0, 0)) {
 			t.Errorf("element %d has record %q", element, record)
 		}
 	}

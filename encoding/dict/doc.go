@@ -24,9 +24,9 @@
 //	    an earlier image had without a record.
 //	E6  If an image is opened without an error, a dictionary with it can be
 //	    read, searched and extended without a panic.
-//	E7  The same records in the same order get the same texts (records.add),
-//	    in every release, because images that follow an image of version
-//	    WholeRecords have codes that its texts get when it is opened.
+//	E7  The records of an image of version WholeRecords get the same texts
+//	    (records.addTexts) in every release, because images that follow it
+//	    have the codes that these texts get when it is opened.
 //
 // The package does not depend on columns, rows or Arrow. docs/decisions/0010 explains the form of lists.
 //

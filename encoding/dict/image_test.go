@@ -34,7 +34,7 @@ func (d *Lists) AppendImage(dst []byte, since ListsMark) (image []byte, now List
 // addImage opens an image that must be sound, and adds it.
 func addImage(t fataler, d *Lists, image []byte) {
 	t.Helper()
-	add, rest, err := d.OpenImage(image, SharedTexts, testList, testRecord)
+	add, rest, err := d.OpenImage(image, LocationCodes, testList, testRecord)
 	if err != nil || len(rest) > 0 {
 		t.Fatalf("OpenImage: %d bytes are left, %v", len(rest), err)
 	}
@@ -102,7 +102,7 @@ func sampleLists(t testing.TB) (d *Lists, first, second []byte) {
 	for i := range 300 { // so that codes have two bytes, too
 		record := ""
 		if i%3 == 0 {
-			record = fmt.Sprintf("\x02symbol of %d\x03%d\xff", i%6, i)
+			record = locationText(uint64(i), line(fmt.Sprint("a function ", i%6), "", "", 0, int64(i), 0))
 		}
 		mustElement(t, d, uuidOf(i), record)
 	}
@@ -111,7 +111,7 @@ func sampleLists(t testing.TB) (d *Lists, first, second []byte) {
 	}
 	first, mark := d.AppendImage(nil, ListsMark{})
 	mustElement(t, d, uuidOf(4), "late")
-	mustElement(t, d, uuidOf(7), "\x02symbol of 3\x037\xff") // a text that another record has
+	mustElement(t, d, uuidOf(7), locationText(1<<32, line("a function 3", "_main", "a function 3", 7, -1, 0), line("one more", "one more", "", 0, 0, 1))) // texts that are known, and two
 	mustElement(t, d, uuidOf(500), "new")
 	mustLists(t, d, [][]uuid.UUID{{uuidOf(500), uuidOf(4), uuidOf(2), uuidOf(1)}, {}})
 	second, _ = d.AppendImage(nil, mark)
@@ -126,7 +126,7 @@ func TestListsImageGolden(t *testing.T) {
 	dump := fields.Dump{Image: second}
 	r := fields.NewReader(second, ErrImage)
 	r.Trace = dump.Field
-	in := got.readImage(&r, SharedTexts, testList, testRecord)
+	in := got.readImage(&r, LocationCodes, testList, testRecord)
 	if r.Err() != nil || r.Left() > 0 {
 		t.Fatalf("%d bytes are left, %v", r.Left(), r.Err())
 	}
@@ -192,7 +192,7 @@ func TestListsImages(t *testing.T) {
 					}
 					keep(image, next)
 					if rapid.IntRange(0, 9).Draw(t, "record amid images") == 0 {
-						_ = source.KeepRecord(uuidOf(rapid.IntRange(0, 60).Draw(t, "id")), []byte("amid"))
+						_ = source.KeepRecord(uuidOf(rapid.IntRange(0, 60).Draw(t, "id")), []byte(locationText(1, line("a function amid images", "", "", 0, 0, 0))))
 					}
 				}
 				keep(source.AppendImage(nil, marks[step]))
@@ -213,13 +213,12 @@ func TestListsImages(t *testing.T) {
 					t.Fatal(err)
 				}
 			case 3:
-				record := rapid.StringN(0, 3, -1).Draw(t, "record")
-				if _, err := source.InternElement(uuidOf(rapid.IntRange(0, 60).Draw(t, "id")), []byte(record)); err != nil {
+				if _, err := source.InternElement(uuidOf(rapid.IntRange(0, 60).Draw(t, "id")), drawRecord(t)); err != nil {
 					t.Fatal(err)
 				}
 			default:
 				for _, id := range ids("late records") {
-					if err := source.KeepRecord(id, fmt.Appendf(nil, "record %d", id[15]%5)); err != nil {
+					if err := source.KeepRecord(id, []byte(locationText(uint64(id[15]), line(fmt.Sprint("a function ", id[15]%5), "", "", 0, 0, 0)))); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -273,7 +272,7 @@ func TestImageSize(t *testing.T) {
 	d := newSharing(1)
 	values := NewValues(1)
 	for i := range 3000 {
-		mustElement(t, d, uuidOf(i), fmt.Sprint("record ", i))
+		mustElement(t, d, uuidOf(i), locationText(uint64(i), line(fmt.Sprint("a function ", i), "", "", 0, 0, 0)))
 		mustIntern(t, values, fmt.Sprint("value ", i))
 	}
 	for i := range 2000 {
@@ -299,7 +298,7 @@ func TestImageSize(t *testing.T) {
 	got.records.texts.Find(nil)
 	gotValues.Find(nil)
 	lists, records := got.Size()
-	if diff := lists - want; diff < -1000 || diff > 1000 || records != wantRecords || gotValues.Size() != values.Size() {
+	if diff := lists - want; diff < -1000 || diff > 1000 || records != wantRecords-recordWriterSize || gotValues.Size() != values.Size() {
 		t.Errorf("read %d and %d bytes, values %d; made %d, %d, %d", lists, records, gotValues.Size(), want, wantRecords, values.Size())
 	}
 	for i := range got.elements.shards {
@@ -328,7 +327,7 @@ func TestListsImage_Concurrent(t *testing.T) {
 				case 0:
 					_, _ = source.InternElement(id, nil)
 				case 1:
-					_ = source.KeepRecord(id, fmt.Append(nil, "record ", r.IntN(500)))
+					_ = source.KeepRecord(id, []byte(locationText(r.Uint64(), line(fmt.Sprint("a function ", r.IntN(500)), "", "", 0, 0, 0))))
 				default:
 					mustLists(t, source, [][]uuid.UUID{{id, uuidOf(r.IntN(1 + i))}})
 				}
@@ -417,14 +416,14 @@ func listsToDamage(name string, before, image []byte) damaged.Image {
 		Open: func(image []byte) (any, error) {
 			d := NewLists(3)
 			if before != nil {
-				add, _, err := d.OpenImage(before, SharedTexts, testList, testRecord)
+				add, _, err := d.OpenImage(before, LocationCodes, testList, testRecord)
 				if err != nil {
 					panic(err)
 				}
 				add()
 			}
 			lists, elements := d.Len(), d.Elements()
-			add, _, err := d.OpenImage(image, SharedTexts, testList, testRecord)
+			add, _, err := d.OpenImage(image, LocationCodes, testList, testRecord)
 			if err == nil {
 				add()
 			} else if d.Len() != lists || d.Elements() != elements {
@@ -513,9 +512,19 @@ func TestImageErrors(t *testing.T) {
 		{"a late record of no element", slices.Concat(two[:len(two)-1], []byte{1, 3, 1}, none, none, none), "element is 3, at most 0"},
 		{"records that follow others", slices.Concat(two, none, []byte{1, 0}, none), "0 records follow 1, and the dictionary has 0"},
 		{"texts that follow others", slices.Concat(two, []byte{1, 0}, none, none), "0 values follow 1, and the dictionary has 0"},
-		{"a long record", slices.Concat(two, []byte{0, 1, 0xe7, 0x07}, make([]byte, 999), []byte{0, 1, 2, 0, 0, 1, 0, 0}, none), "record 1 has 1001 bytes, at most 1000"},
-		{"a text that is not there", slices.Concat(two, []byte{0, 1, 1, 0, 0, 1, 0, 2, 0, 0}, none), "text is 2, at most 1"},
-		{"a record without an end", slices.Concat(two, none, []byte{0, 1, 2, 0}), "own bytes is 2, and there are bytes for 1"},
+		{"a long record", slices.Concat(two, none, []byte{0, 1, 0x0f, 0xe9, 0x07}, make([]byte, 1001), none), "record 1 has 1001 bytes, at most 1000"},
+		{"a long location", slices.Concat(two, []byte{0, 1, 0xe7, 0x07}, make([]byte, 999), []byte{0, 1, 0, 1}, none), "record 1 has 1001 bytes, at most 1000"},
+		{"a location with long lines", slices.Concat(two, []byte{0, 1, 0xf3, 0x03}, make([]byte, 499), []byte{0, 1, 0x11, 0, 7, 1, 1, 0, 0, 0, 0}, none), "record 1 has 1009 bytes, at most 1000"},
+		{"a record with long texts", slices.Concat(two, []byte{0, 1, 0xe7, 0x07}, make([]byte, 999), []byte{0, 1, 0x1f, 2, 0, 0, 1, 0, 0}, none), "record 1 has 1001 bytes, at most 1000"},
+		{"a form that is not there", slices.Concat(two, none, []byte{0, 1, 9, 0}, make([]byte, 9), none), "record 1 has the form 0x9"},
+		{"a binary that is not there", slices.Concat(two, []byte{0, 1, 1, 0, 0, 1, 0, 2}, none), "binary is 2, at most 1"},
+		{"a function that is not there", slices.Concat(two, none, []byte{0, 1, 0x10, 0, 1, 0, 0, 0, 0, 0}, none), "function is 1, at most 0"},
+		{"a system name that is not there", slices.Concat(two, none, []byte{0, 1, 0x10, 0, 0, 2, 0, 0, 0, 0}, none), "system name is 2, at most 1"},
+		{"a file that is not there", slices.Concat(two, none, []byte{0, 1, 0x10, 0, 0, 0, 1, 0, 0, 0}, none), "file is 1, at most 0"},
+		{"a text that is not there", slices.Concat(two, []byte{0, 1, 1, 0, 0, 1, 0x1f, 0, 2, 0, 0}, none), "text is 2, at most 1"},
+		{"a record without an end", slices.Concat(two, none, []byte{0, 1, 0x1f, 2, 0}), "own bytes is 2, and there are bytes for 1"},
+		{"a cut address", slices.Concat(two, none, []byte{0, 1, 8, 0, 1}), "address has 8 bytes, and 1 are left"},
+		{"lines beyond the end", slices.Concat(two, none, []byte{0, 1, 0xf0, 9, 1}), "lines is 9, and there are bytes for 0"},
 		{"a cut record", slices.Concat(two, []byte{0, 1, 9, 1, 1, 1}), "1 values have 9 bytes, and 3 are left"},
 		{"an element that is not there", slices.Concat(two, none, none, []byte{0, 1}, list(0, 1, 1, 3)), "list 1 has element 3 of 2"},
 		{"element 0", slices.Concat(two, none, none, []byte{0, 1}, list(0, 1, 1, 0)), "list 1 has element 0 of 2"},
@@ -537,7 +546,7 @@ func TestImageErrors(t *testing.T) {
 	}
 	full := NewLists(1) // 4 GiB of lists
 	full.lists.bytes.n = math.MaxUint16 + 1
-	if _, _, err := full.OpenImage(slices.Concat(two, none, none, []byte{0, 1}, list(0, 1, 1, 1)), SharedTexts, testList, testRecord); !errors.Is(err, ErrImage) || !strings.HasSuffix(err.Error(), "list 1 has no place") {
+	if _, _, err := full.OpenImage(slices.Concat(two, none, none, []byte{0, 1}, list(0, 1, 1, 1)), LocationCodes, testList, testRecord); !errors.Is(err, ErrImage) || !strings.HasSuffix(err.Error(), "list 1 has no place") {
 		t.Errorf("OpenImage: %v, want that there is no place", err)
 	}
 	if err := full.lists.add([]uint32{1}); !errors.Is(err, ErrFull) {
@@ -583,7 +592,7 @@ func BenchmarkListsImage(b *testing.B) {
 	image, _ := d.AppendImage(nil, ListsMark{})
 	load := func() *Lists {
 		d := NewLists(1)
-		add, _, err := d.OpenImage(image, SharedTexts, testList, testRecord)
+		add, _, err := d.OpenImage(image, LocationCodes, testList, testRecord)
 		if err != nil {
 			b.Fatal(err)
 		}

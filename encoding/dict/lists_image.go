@@ -157,8 +157,10 @@ type Version int
 const (
 	// WholeRecords are images of releases before shared texts.
 	WholeRecords Version = iota + 1
-	// SharedTexts are images with the texts of records apart.
+	// SharedTexts are images of releases that cut records into texts, whatever they mean.
 	SharedTexts
+	// LocationCodes are images with the texts of locations apart.
+	LocationCodes
 )
 
 // OpenImage checks an image of the entries that follow the dictionary's. Lists have at most maxList
@@ -202,8 +204,12 @@ func (d *Lists) readImage(r *fields.Reader, version Version, maxList, maxRecord 
 		most = max(most, uint32(record))
 	}
 	read := d.records.readImage
-	if in.addRecords = d.records.addImage; version == WholeRecords {
+	in.addRecords = d.records.addImage
+	switch version {
+	case WholeRecords:
 		read, in.addRecords = d.records.readWhole, d.records.addWhole
+	case SharedTexts:
+		read, in.addRecords = d.records.readShared, d.records.addShared
 	}
 	in.records = read(r, maxRecord)
 	if records := d.records.len() + in.records.n; most > uint32(records) {

@@ -5,38 +5,60 @@ import (
 	"encoding/binary"
 	"iter"
 	"math"
-	"math/bits"
 	"sync"
 	"sync/atomic"
 )
 
-// records is an append-only sequence of byte strings, with codes from 1 up; the code 0 is none. Texts within
-// records are shared, because a location's record is mostly names of functions and files, which many locations
-// have. A record is stored as
+// records is an append-only sequence of byte strings, with codes from 1 up; the code 0 is none. Most are records of
+// locations, and these are mostly texts that other locations have too: names of functions and files, and what describes the
+// binary. So a record is stored in one of three forms, and its first byte tells which:
 //
-//	varint: own bytes | these bytes | varint: code of a text, 0 at the end | own bytes ...
+//	whole      wholeForm | varint: length | bytes
+//	texts      textsForm | a record that an earlier release cut into texts (record_texts.go)
+//	location   any other byte: codes of texts, and numbers (record_location.go)
 //
-// The first ones are whole, without a text, because reading these copies nothing, and most dictionaries have no others.
-// docs/decisions/0060 has the figures. Reading takes no lock.
+// The first records are whole, because reading these copies nothing, and most dictionaries have no others.
+// docs/decisions/0068 has the figures. Reading takes no lock.
 type records struct {
 	texts *Values
 
 	mu     sync.Mutex // held by writers
-	whole  int        // bytes of records without a text
+	whole  int        // bytes of whole records
 	bytes  arena
 	places stable[place]
 	n      atomic.Uint32
+	work   *recordWriter // nil until a record is no whole one
 }
 
 // place is where a record begins.
 type place struct{ block, offset uint32 }
 
+// The first bytes of forms. A location has the number of bytes of its address in the low four bits, 8 at most.
+const (
+	wholeForm = 0x0f
+	textsForm = 0x1f
+)
+
 // mostWhole is the bytes of whole records from which on texts are shared.
 const mostWhole = 16 << 20
 
-// leastText is the length from which on a text is shared. A shared text takes 2 or 3 bytes in a record, and 16
+// leastText is the mean length of texts from which on they are shared. A shared text takes 2 or 3 bytes in a record, and 16
 // bytes and a slot once.
 const leastText = 8
+
+// recordWriter is memory of a writer. It keeps none for records that are unusually long.
+type recordWriter struct {
+	stored, binary []byte
+	lines          []recordLine
+	recent         [1 << recentBits]uint32 // codes of texts that were asked for, by a hash: most are the same few hundred
+}
+
+const (
+	recentBits       = 10
+	mostKeptBytes    = 1 << 10
+	mostKeptLines    = 16
+	recordWriterSize = 4<<recentBits + 4<<10 // bounds the heap bytes of a writer
+)
 
 // add adds a record, and returns its code. The error is ErrFull, after which no record was added.
 func (r *records) add(record []byte) (uint32, error) {
@@ -45,26 +67,36 @@ func (r *records) add(record []byte) (uint32, error) {
 	if r.len() >= maxCodes || len(record) > math.MaxInt32 {
 		return 0, ErrFull
 	}
-	var few [256]byte
-	stored := few[:0]
-	for own, text := range r.parts(record) {
-		stored = append(binary.AppendUvarint(stored, uint64(len(own))), own...)
-		code := uint32(0)
-		if len(text) > 0 {
-			var err error
-			if code, err = r.texts.Intern(text); err != nil {
-				return 0, err
-			}
-		}
-		stored = binary.AppendUvarint(stored, uint64(code))
+	if r.whole < mostWhole {
+		return r.keepWhole(record), nil
+	}
+	if r.work == nil {
+		r.work = &recordWriter{}
+	}
+	l, ok := parseLocation(record, r.work.lines[:0])
+	if !ok {
+		return r.keepWhole(record), nil
+	}
+	stored, err := r.appendLocation(r.work.stored[:0], &l)
+	if err != nil {
+		return 0, err
+	}
+	if cap(l.lines) <= mostKeptLines && cap(stored) <= mostKeptBytes {
+		r.work.lines, r.work.stored = l.lines, stored
 	}
 	return r.keep(stored), nil
 }
 
+// keepWhole keeps a whole record, and returns its code. The caller holds mu.
+func (r *records) keepWhole(record []byte) uint32 {
+	var few [256]byte
+	return r.keep(append(binary.AppendUvarint(append(few[:0], wholeForm), uint64(len(record))), record...))
+}
+
 // keep keeps a record in its stored form, and returns its code. The caller holds mu.
 func (r *records) keep(stored []byte) uint32 {
-	if own, text, _ := next(stored); text == 0 {
-		r.whole += len(own)
+	if stored[0] == wholeForm {
+		r.whole += len(wholeRecord(stored))
 	}
 	n := r.len()
 	r.places.grow(n)
@@ -73,60 +105,60 @@ func (r *records) keep(stored []byte) uint32 {
 	return r.n.Add(1)
 }
 
-// parts is cut, unless the record is kept whole. The caller holds mu.
-func (r *records) parts(record []byte) iter.Seq2[[]byte, []byte] {
-	if r.whole < mostWhole {
-		return func(yield func(own, text []byte) bool) { yield(record, nil) }
+// intern returns the code of a text, 0 of an empty one. The caller holds mu.
+func (r *records) intern(text []byte) (uint32, error) {
+	if len(text) == 0 {
+		return 0, nil
 	}
-	return cut(record)
+	recent := &r.work.recent[recentHash(text)]
+	if *recent != 0 && string(r.texts.Value(*recent)) == string(text) {
+		return *recent, nil
+	}
+	code, err := r.texts.Intern(text)
+	if err == nil {
+		*recent = code
+	}
+	return code, err
 }
 
-// cut yields a record's own bytes, each time with the text that follows them, and at the end with none. The bytes
-// behind the last text are a text too, unless they are few: for locations, they describe the binary.
-func cut(record []byte) iter.Seq2[[]byte, []byte] {
-	return func(yield func(own, text []byte) bool) {
-		for isFirst := true; ; isFirst = false {
-			start, end := nextText(record)
-			if start == end {
-				start, end = 0, len(record)
-				if isFirst || len(record) < leastText {
-					yield(record, nil)
-					return
-				}
-			}
-			if !yield(record[:start], record[start:end]) {
-				return
-			}
-			record = record[end:]
+// recentHash hashes a text's length, and its ends of eight bytes each.
+func recentHash(text []byte) uint64 {
+	var first, last uint64
+	if n := len(text); n >= 8 {
+		first, last = binary.LittleEndian.Uint64(text), binary.LittleEndian.Uint64(text[n-8:])
+	} else {
+		for _, b := range text {
+			first = first<<8 | uint64(b)
 		}
 	}
+	const odd = 0x9e3779b97f4a7c15
+	return ((first*odd^last)*odd + uint64(len(text))) * odd >> (64 - recentBits)
 }
 
-// nextText returns where the first leastText or more bytes from ' ' to 0x7f begin and end, or two equal indexes. The
-// length before a text is often such a byte, and then part of the text.
-func nextText(record []byte) (start, end int) {
-	for start = 0; start+leastText <= len(record); start = end + 1 {
-		if end = start + printable(record[start:]); end-start >= leastText {
-			return start, end
-		}
-	}
-	return 0, 0
+// stored returns the stored form of a record.
+func (r *records) stored(code uint32) []byte {
+	at := r.places.at(int(code) - 1)
+	stored, _ := first(r.bytes.from(at.block, at.offset))
+	return stored
 }
 
-// printable returns the number of bytes from ' ' to 0x7f that b begins with. It looks at eight at once: a byte below ' '
-// borrows from the high bit in the subtraction, and a byte above 0x7f has that bit.
-func printable(b []byte) (n int) {
-	const low, high = 0x0101010101010101 * ' ', 0x8080808080808080
-	for ; n+8 <= len(b); n += 8 {
-		word := binary.LittleEndian.Uint64(b[n:])
-		if others := ((word - low) | word) & high; others != 0 {
-			return n + bits.TrailingZeros64(others)/8
+// first divides bytes into the stored form of the record that they begin with, and the rest.
+func first(from []byte) (stored, rest []byte) {
+	switch from[0] {
+	case wholeForm:
+		length, n := small(from[1:])
+		rest = from[1+n+int(length):]
+	case textsForm:
+		rest = pastTexts(from[1:])
+	default:
+		c := locationCursor{rest: from}
+		_, _, lines := c.head()
+		for range 6 * lines {
+			c.number()
 		}
+		rest = c.rest
 	}
-	for n < len(b) && b[n] >= ' ' && b[n] <= 0x7f {
-		n++
-	}
-	return n
+	return from[:len(from)-len(rest)], rest
 }
 
 // small is binary.Uvarint, and faster for numbers of one or two bytes.
@@ -140,35 +172,10 @@ func small(b []byte) (v uint64, n int) {
 	return binary.Uvarint(b)
 }
 
-// stored returns the stored form of a record.
-func (r *records) stored(code uint32) []byte {
-	at := r.places.at(int(code) - 1)
-	stored, _ := first(r.bytes.from(at.block, at.offset))
-	return stored
-}
-
-// first divides bytes into the stored form of the record that they begin with, and the rest.
-func first(from []byte) (stored, rest []byte) {
-	rest = from
-	for text := uint32(1); text != 0; {
-		_, text, rest = next(rest)
-	}
-	return from[:len(from)-len(rest)], rest
-}
-
-// next divides the stored form of a record into its first own bytes, the code of the text that follows them, 0 at the end,
-// and the rest.
-func next(stored []byte) (own []byte, text uint32, rest []byte) {
-	length, n := small(stored)
-	own, stored = stored[n:n+int(length)], stored[n+int(length):]
-	code, n := small(stored)
-	return own, uint32(code), stored[n:]
-}
-
 // recordsView reads the records that were there when it was made, with the directories of their pages.
 type recordsView struct {
 	places  []*[pageLen]place
-	stored  []*[pageLen][]byte
+	blocks  []*[pageLen][]byte
 	entries []*[pageLen]entry
 	texts   []*[pageLen][]byte
 }
@@ -178,33 +185,43 @@ func (r *records) view() recordsView {
 	return recordsView{r.places.all(), r.bytes.blocks.all(), r.texts.entries.all(), r.texts.bytes.blocks.all()}
 }
 
-// read returns the i-th record, which nobody may change: its own memory if it is whole, or that of buf. It costs about 10 ns
-// a text.
-func (v *recordsView) read(buf *[]byte, i int) []byte { return v.readTexts(buf, i, nil, 0) }
-
-// readTexts is read that also appends the shared texts in the record to texts, if that is not nil. Their codes begin behind base.
-func (v *recordsView) readTexts(buf *[]byte, i int, texts *[]SharedText, base uint32) []byte {
+// from returns the bytes from the i-th record on.
+func (v *recordsView) from(i int) []byte {
 	at := v.places[uint(i)/pageLen][uint(i)%pageLen]
-	stored := v.stored[at.block/pageLen][at.block%pageLen][at.offset:]
-	length, n := small(stored)
-	if end := n + int(length); stored[end] == 0 { // whole
-		return stored[n:end:end]
+	return v.blocks[at.block/pageLen][at.block%pageLen][at.offset:]
+}
+
+// text returns a text, which is empty for code 0.
+func (v *recordsView) text(code uint32) []byte {
+	if code == 0 {
+		return nil
 	}
-	own, text, stored := next(stored)
-	record := append((*buf)[:0], own...)
-	for text != 0 {
-		if e := &v.entries[(text-1)/pageLen][(text-1)%pageLen]; e.length > 0 {
-			start := uint32(len(record))
-			record = append(record, v.texts[e.block/pageLen][e.block%pageLen][e.offset:e.offset+e.length]...)
-			if texts != nil {
-				*texts = append(*texts, SharedText{start, uint32(len(record)), base + text})
-			}
-		}
-		own, text, stored = next(stored)
-		record = append(record, own...)
+	e := &v.entries[(code-1)/pageLen][(code-1)%pageLen]
+	if e.length == 0 {
+		return nil
 	}
-	*buf = record
-	return record
+	return v.texts[e.block/pageLen][e.block%pageLen][e.offset:][:e.length:e.length]
+}
+
+// read returns the i-th record, which nobody may change: its own memory if it is whole, or that of buf. Putting it together
+// costs about 10 ns a text.
+func (v *recordsView) read(buf *[]byte, i int) []byte {
+	stored := v.from(i)
+	switch stored[0] {
+	case wholeForm:
+		return wholeRecord(stored)
+	case textsForm:
+		*buf = v.appendTexts((*buf)[:0], stored[1:])
+	default:
+		*buf = v.appendLocation((*buf)[:0], stored)
+	}
+	return *buf
+}
+
+// wholeRecord returns the record of a whole form.
+func wholeRecord(stored []byte) []byte {
+	length, n := small(stored[1:])
+	return stored[1+n:][:length:length]
 }
 
 // len returns the number of records; their codes are 1 to len.
@@ -216,7 +233,11 @@ const placeSize = 8
 func (r *records) size() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.bytes.heap() + placeSize*paged(r.len()) + r.texts.Size()
+	size := r.bytes.heap() + placeSize*paged(r.len()) + r.texts.Size()
+	if r.work != nil {
+		size += recordWriterSize
+	}
+	return size
 }
 
 // need bounds the growth in bytes, as Values.Need does.
@@ -224,18 +245,26 @@ func (r *records) need(g *Growth) int {
 	if g.Records == 0 {
 		return 0
 	}
-	const ends, text = 2, 10 // bytes of lengths and codes, in a record and for a text
+	const head, text = 10, 10 // bytes of a record beside its own, and of codes and lengths for a text
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := r.len()
-	return r.bytes.need(g.OwnBytes+ends*g.Records+text*(g.Texts+g.KnownTexts)) + placeSize*(paged(n+g.Records)-paged(n)) +
+	n, own := r.len(), g.OwnBytes
+	if r.whole < mostWhole {
+		own = g.RecordBytes
+	}
+	need := r.bytes.need(own+head*g.Records+text*(g.Texts+g.KnownTexts)) + placeSize*(paged(n+g.Records)-paged(n)) +
 		r.texts.Need(g.Texts, g.TextBytes)
+	if r.work == nil {
+		need += recordWriterSize
+	}
+	return need
 }
 
 // AddRecords adds n records of `bytes` bytes in all to the additions, as if all their bytes were in new texts, and in
 // none. It looks at no record, so that it costs nothing.
 func (g *Growth) AddRecords(n, bytes int) {
 	g.Records += n
+	g.RecordBytes += bytes
 	g.OwnBytes += bytes
 	g.Texts += bytes / leastText
 	g.TextBytes += bytes
@@ -244,13 +273,18 @@ func (g *Growth) AddRecords(n, bytes int) {
 // CountRecord adds a record to the additions. It looks up each text, which costs about 50 ns.
 func (d *Lists) CountRecord(g *Growth, record []byte) {
 	g.Records++
-	for own, text := range cut(record) {
-		g.OwnBytes += len(own)
-		switch {
-		case len(text) == 0:
-		case d.records.texts.Find(text) != 0:
+	g.RecordBytes += len(record)
+	var few [8]recordLine
+	l, ok := parseLocation(record, few[:0])
+	if !ok {
+		g.OwnBytes += len(record)
+		return
+	}
+	g.OwnBytes += l.own
+	for text := range l.texts() {
+		if d.records.texts.Find(text) != 0 {
 			g.KnownTexts++
-		default:
+		} else {
 			g.Texts++
 			g.TextBytes += len(text)
 		}

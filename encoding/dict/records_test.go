@@ -3,6 +3,7 @@ package dict
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -60,8 +61,72 @@ func TestLists_Records(t *testing.T) {
 	}
 }
 
-// Each record comes out as it went in, whatever its texts are, and cut says which it has.
+// line returns a line of a location's record.
+func line(function, system, file string, start, line, column int64) string {
+	out := "\x01"
+	for _, text := range []string{function, system, file} {
+		out += string(binary.AppendUvarint(nil, uint64(len(text)))) + text
+	}
+	for _, n := range []int64{start, line, column} {
+		out += string(binary.AppendVarint(nil, n))
+	}
+	return out
+}
+
+// locationText returns a location's record.
+func locationText(address uint64, lines ...string) string {
+	out := "\x02\x0aa build id\x00" + string(binary.AppendUvarint(nil, address)) + string(binary.AppendUvarint(nil, uint64(len(lines))))
+	return out + strings.Join(lines, "") + "\x0c/usr/bin/app\x80\x80\x02\x80\x40\x00\x0f"
+}
+
+// Each record comes out as it went in, whatever its form is. Locations are kept as codes, and others whole.
 func TestRecords(t *testing.T) {
+	many := make([]string, 40)
+	for i := range many {
+		many[i] = line("a function's name", "", "/a/file.go", 1, int64(i), 0)
+	}
+	location := locationText(1<<40, line("a function's name", "a function's name", "/a/file.go", 12, 1<<40, -1), line("main.main", "_main.main", "/a/file.go", 0, 1, 0))
+	tests := []struct {
+		record   string
+		location bool
+	}{
+		{"", false},
+		{"short", false},
+		{"\x0f", false},
+		{"\x1fa longer text", false},
+		{location, true},
+		{locationText(0), true},
+		{locationText(1<<64 - 1), true},
+		{locationText(1<<56-1, many[:14]...), true},
+		{locationText(1<<56, many[:15]...), true},
+		{locationText(255, many...), true},
+		{locationText(5, line("a longer function", "", "", -1, 0, math.MinInt64)), false}, // 2*column has no room
+		{locationText(5, line("a longer function", "", "", math.MinInt64, math.MaxInt64, math.MaxInt64/2)), true},
+		{locationText(5, "\x00"+line("", "", "", 0, 7, 0)[1:]), true},
+		{locationText(5, "\x02"+line("a longer function", "", "", 0, 7, 0)[1:]), false},
+		{locationText(5, line("f", "g", "h", 0, 7, 0), line("f", "g", "h", 0, 7, 0), line("f", "g", "h", 0, 7, 0)), false}, // short texts
+		{location + "\x00", false},
+		{location[:len(location)-1], false},
+		{strings.Replace(location, "\x02\x0a", "\x82\x00\x0a", 1), false}, // a number with a needless byte
+		{strings.Replace(location, "\x02\x0a", "\x02\xff\xff\x7f", 1), false},
+	}
+	r := &newSharing(1).records
+	for _, tt := range tests {
+		code, err := r.add([]byte(tt.record))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(r.read(code)); got != tt.record {
+			t.Errorf("%.80q became %.80q", tt.record, got)
+		}
+		if stored := r.stored(code); (stored[0] != wholeForm) != tt.location || tt.location && len(stored) > len(tt.record) {
+			t.Errorf("%.80q is kept as % .20x of %d bytes", tt.record, stored, len(stored))
+		}
+	}
+}
+
+// The texts of earlier releases are the same in every one (E7).
+func TestCut(t *testing.T) {
 	tests := []struct {
 		record string
 		texts  []string
@@ -88,25 +153,43 @@ func TestRecords(t *testing.T) {
 		if !slices.Equal(texts, tt.texts) {
 			t.Errorf("%.50q has texts %.50q, want %.50q", tt.record, texts, tt.texts)
 		}
-		code, err := r.add([]byte(tt.record))
-		if err != nil {
+		if err := r.addTexts([]byte(tt.record)); err != nil {
 			t.Fatal(err)
 		}
+		code := uint32(r.len())
 		if got := string(r.read(code)); got != tt.record {
 			t.Errorf("%.50q became %.50q", tt.record, got)
+		}
+		if stored := r.stored(code); (stored[0] == textsForm) != (len(texts) > 0) {
+			t.Errorf("%.50q is kept as % .20x", tt.record, stored)
 		}
 	}
 }
 
-// Records of any bytes come out as they went in, also out of images, and Need is a bound on their growth.
+// drawRecord draws any bytes, or a location, which can have a byte that is another.
+func drawRecord(t *rapid.T) []byte {
+	text := rapid.SampledFrom([]string{"", "f", "main.main", "github.com/a/b.(*C).Method", "/usr/lib/libc.so.6", "ünïcode function name"})
+	part := rapid.OneOf(rapid.SliceOfN(rapid.Byte(), 0, 12), rapid.Custom(func(t *rapid.T) []byte { return []byte(text.Draw(t, "text")) }))
+	if rapid.IntRange(0, 3).Draw(t, "form") == 0 {
+		return slices.Concat(rapid.SliceOfN(part, 1, 12).Draw(t, "parts")...)
+	}
+	lines := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
+		return line(text.Draw(t, "function"), text.Draw(t, "system name"), text.Draw(t, "file"), rapid.Int64().Draw(t, "start"), rapid.Int64().Draw(t, "line"), rapid.Int64Range(-9, 9).Draw(t, "column"))
+	}), 0, 7).Draw(t, "lines")
+	record := []byte(locationText(rapid.Uint64().Draw(t, "address"), lines...))
+	if rapid.IntRange(0, 3).Draw(t, "change") == 0 {
+		record[rapid.IntRange(0, len(record)-1).Draw(t, "at")] = rapid.Byte().Draw(t, "byte")
+	}
+	return record
+}
+
+// Records of any bytes come out as they went in, also out of images of each version, and Need is a bound on their growth.
 func TestRecords_Any(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		part := rapid.OneOf(rapid.SliceOfN(rapid.Byte(), 0, 12), rapid.Custom(func(t *rapid.T) []byte {
-			return []byte(rapid.SampledFrom([]string{"main.main", "github.com/a/b.(*C).Method", "/usr/lib/libc.so.6", "ünïcode function name"}).Draw(t, "text"))
-		}))
-		want := rapid.SliceOfN(rapid.Map(rapid.SliceOfN(part, 1, 12), func(parts [][]byte) []byte { return slices.Concat(parts...) }), 1, 30).Draw(t, "records")
+		want := rapid.SliceOfN(rapid.Custom(drawRecord), 1, 30).Draw(t, "records")
+		whole := mostWhole - rapid.SampledFrom([]int{0, 1, 20, mostWhole}).Draw(t, "whole")
 		d := NewLists(1)
-		d.records.whole = mostWhole - rapid.SampledFrom([]int{0, 1, 20, mostWhole}).Draw(t, "whole")
+		d.records.whole = whole
 		var images [][]byte
 		var mark ListsMark
 		at := rapid.IntRange(0, len(want)).Draw(t, "first image")
@@ -132,14 +215,21 @@ func TestRecords_Any(t *testing.T) {
 		for _, image := range append(images, image) {
 			addImage(t, again, image)
 		}
-		old := NewLists(3)
-		add, rest, err := old.OpenImage(wholeImage(d), WholeRecords, testList, testRecord)
-		if err != nil || len(rest) > 0 {
-			t.Fatalf("version 1: %d bytes are left, %v", len(rest), err)
+		same := map[string]*Lists{"made": d, "from images": again}
+		for version, image := range map[Version][]byte{WholeRecords: oldImage(d, (*records).wholeImage), SharedTexts: oldImage(d, (*records).sharedImage)} {
+			old := NewLists(3)
+			old.records.whole = whole
+			add, rest, err := old.OpenImage(image, version, testList, testRecord)
+			if err != nil || len(rest) > 0 {
+				t.Fatalf("version %d: %d bytes are left, %v", version, len(rest), err)
+			}
+			add()
+			newer, _ := old.AppendImage(nil, ListsMark{})
+			same[fmt.Sprint("from version ", version)], same[fmt.Sprint("from an image of version ", version)] = old, NewLists(4)
+			addImage(t, same[fmt.Sprint("from an image of version ", version)], newer)
 		}
-		add()
 		for i, record := range want {
-			for name, d := range map[string]*Lists{"made": d, "from images": again, "from version 1": old} {
+			for name, d := range same {
 				if got := d.Record(uint32(i + 1)); string(got) != string(record) {
 					t.Fatalf("%s: %q became %q", name, record, got)
 				}
@@ -154,28 +244,51 @@ func (r *records) read(code uint32) []byte {
 	return v.read(new([]byte), int(code)-1)
 }
 
-// wholeImage returns an image of version 1 of a dictionary's elements.
-func wholeImage(d *Lists) []byte {
-	w := fields.Writer{}
+// oldImage returns an image of an earlier version of a dictionary's elements, with the image of its records.
+func oldImage(d *Lists, image func(*records, *fields.Writer)) []byte {
+	w := &fields.Writer{}
 	w.Uint(0)
 	w.Uint(uint64(d.Elements()))
-	d.elements.image(&w, 0, d.Elements())
+	d.elements.image(w, 0, d.Elements())
 	last := uint32(0)
 	for i := range d.Elements() {
-		last = putRecordCode(&w, d.recordOf.at(i).Load(), last)
+		last = putRecordCode(w, d.recordOf.at(i).Load(), last)
 	}
 	w.Uint(0) // none is late
-	w.Uint(0)
-	w.Uint(uint64(d.records.len()))
-	for code := range d.records.len() {
-		w.Uint(uint64(len(d.records.read(uint32(code + 1)))))
-	}
-	for code := range d.records.len() {
-		w.Raw(d.records.read(uint32(code + 1)))
-	}
+	image(&d.records, w)
 	w.Uint(0) // no list
 	w.Uint(0)
 	return w.Data
+}
+
+// wholeImage writes records in version WholeRecords.
+func (r *records) wholeImage(w *fields.Writer) {
+	w.Uint(0)
+	w.Uint(uint64(r.len()))
+	for code := range r.len() {
+		w.Uint(uint64(len(r.read(uint32(code + 1)))))
+	}
+	for code := range r.len() {
+		w.Raw(r.read(uint32(code + 1)))
+	}
+}
+
+// sharedImage writes records in version SharedTexts, each with its texts.
+func (r *records) sharedImage(w *fields.Writer) {
+	old := records{texts: NewValues(1), whole: mostWhole}
+	for code := range r.len() {
+		_ = old.addTexts(r.read(uint32(code + 1))) // there are codes
+	}
+	w.Data = old.texts.AppendImageTo(w.Data, 0, old.texts.Len())
+	w.Uint(0)
+	w.Uint(uint64(old.len()))
+	for code := range old.len() {
+		stored := old.stored(uint32(code + 1))
+		w.Raw(stored[1:])
+		if stored[0] == wholeForm {
+			w.Uint(0) // no text
+		}
+	}
 }
 
 // Locations of one program share their names: each takes little more than its address.
@@ -184,14 +297,12 @@ func TestRecords_Share(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	bytes := 0
 	for i := range 20_000 {
-		record := fmt.Appendf(nil, "\x02(%040x\x00", 7)
-		record = binary.AppendUvarint(record, r.Uint64())
-		record = fmt.Appendf(append(record, 1), "\x01@github.com/granarydb/granary/package%d.(*Type).Method%d\x00\x01/src/file%d.go\x00\x05\x00", i%7, i%500, i%7)
-		record = append(record, "\x20/usr/local/bin/program\x80\x80\x80\x02\x80\x80\x80\x80\x01\x00\x0f"...)
-		mustElement(t, d, uuidOf(i+1), string(record))
+		function := fmt.Sprintf("github.com/granarydb/granary/package%d.(*Type).Method%d", i%7, i%500)
+		record := locationText(r.Uint64(), line(function, function, fmt.Sprintf("/usr/local/src/file%d.go", i%7), int64(i%500), int64(i%5), 0))
+		mustElement(t, d, uuidOf(i+1), record)
 		bytes += len(record)
 	}
-	if _, size := d.Size(); size > 60*20_000 || bytes < 160*20_000 {
+	if _, size := d.Size(); size > 50*20_000 || bytes < 160*20_000 {
 		t.Errorf("%d bytes of records take %d", bytes, size)
 	}
 }
@@ -199,19 +310,19 @@ func TestRecords_Share(t *testing.T) {
 // The first records are whole, and later ones have texts: also after an opening.
 func TestRecords_Whole(t *testing.T) {
 	record := func(i int) string {
-		return fmt.Sprintf("%06d\x01%s", i, strings.Repeat("a name in many records ", 100))
+		return locationText(uint64(i), line(strings.Repeat("a name in many records ", 100), "", "", 1, 2, 0))
 	}
 	d := NewLists(1)
-	n := 2 * mostWhole / len(record(0))
+	n := 2 * mostWhole / len(record(1<<14))
 	for i := range n {
 		mustElement(t, d, uuidOf(i+1), record(i))
 	}
-	if _, size := d.Size(); size < mostWhole || size > mostWhole*11/10 || d.records.texts.Len() != 1 {
-		t.Errorf("%d bytes, and %d texts, want %d and one", size, d.records.texts.Len(), mostWhole)
+	if _, size := d.Size(); size < mostWhole || size > mostWhole*11/10 || d.records.texts.Len() != 2 {
+		t.Errorf("%d bytes, and %d texts, want %d and two", size, d.records.texts.Len(), mostWhole)
 	}
 	again := NewLists(2)
 	image, _ := d.AppendImage(nil, ListsMark{})
-	add, _, err := again.OpenImage(image, SharedTexts, testList, len(record(0)))
+	add, _, err := again.OpenImage(image, LocationCodes, testList, len(record(1<<20)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +333,7 @@ func TestRecords_Whole(t *testing.T) {
 			t.Fatalf("record %d became %.20q of %d bytes", i, got, len(got))
 		}
 	}
-	if again.records.texts.Len() != 1 || again.records.whole != d.records.whole {
-		t.Errorf("%d texts and %d whole bytes after an opening, want 1 and %d", again.records.texts.Len(), again.records.whole, d.records.whole)
+	if again.records.texts.Len() != 2 || again.records.whole != d.records.whole {
+		t.Errorf("%d texts and %d whole bytes after an opening, want 2 and %d", again.records.texts.Len(), again.records.whole, d.records.whole)
 	}
 }

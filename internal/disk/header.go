@@ -22,9 +22,9 @@ const (
 )
 
 // SegmentVersion is the version of segments. Version 2 says that parts can store strings which the schema has in a
-// dictionary, version 3 that entries of dictionaries have the texts of records apart, so that older programs refuse them with
-// ErrFormat. Segments of earlier versions are read.
-const SegmentVersion = 3
+// dictionary, versions 3 and 4 that entries of dictionaries have the texts of records apart, and those of locations, so that
+// older programs refuse them with ErrFormat. Segments of earlier versions are read.
+const SegmentVersion = 4
 
 // StoreID is a random number in the headers of all files in a store.
 type StoreID [16]byte

@@ -18,12 +18,13 @@ import (
 
 // Kinds of log entries. docs/format/log.md draws their bodies.
 const (
-	EntryTable      uint32 = iota + 1 // creates a table: a TableEntry in JSON
-	EntryWholeDicts                   // an EntryDicts with an image in version granule.WholeRecords
-	EntryCommit                       // a commit
-	EntryHistory                      // creates a history: a HistoryEntry in JSON
-	EntryUnits                        // a commit that seals and drops units of a table
-	EntryDicts                        // extends the dictionaries of a generation
+	EntryTable       uint32 = iota + 1 // creates a table: a TableEntry in JSON
+	EntryWholeDicts                    // an EntryDicts with an image in version granule.WholeRecords
+	EntryCommit                        // a commit
+	EntryHistory                       // creates a history: a HistoryEntry in JSON
+	EntryUnits                         // a commit that seals and drops units of a table
+	EntrySharedDicts                   // an EntryDicts with an image in version granule.SharedTexts
+	EntryDicts                         // extends the dictionaries of a generation
 )
 
 // ErrEntry reports a whole entry with contents that no store writes.

@@ -48,13 +48,13 @@ func TestCommit(t *testing.T) {
 
 func TestExtension(t *testing.T) {
 	body := append(DictsHead(1, -2, 3, 1), 4)
-	if got, err := readExtension(body, granule.SharedTexts); err != nil || !cmp.Equal(got, Extension{1, -2, 3, []byte{4}, granule.SharedTexts}) {
+	if got, err := readExtension(body, granule.LocationCodes); err != nil || !cmp.Equal(got, Extension{1, -2, 3, []byte{4}, granule.LocationCodes}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := readExtension(body[:dictsHead-1], granule.SharedTexts); !errors.Is(err, ErrEntry) {
+	if _, err := readExtension(body[:dictsHead-1], granule.LocationCodes); !errors.Is(err, ErrEntry) {
 		t.Errorf("a header of 23 bytes: %v", err)
 	}
-	if _, err := readExtension(DictsHead(-1, 0, 1, 0), granule.SharedTexts); !errors.Is(err, ErrEntry) {
+	if _, err := readExtension(DictsHead(-1, 0, 1, 0), granule.LocationCodes); !errors.Is(err, ErrEntry) {
 		t.Errorf("table -1: %v", err)
 	}
 }

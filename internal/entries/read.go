@@ -33,6 +33,8 @@ func Read(e disk.Entry) (any, error) {
 	case EntryTable:
 		return readTable(e.Body)
 	case EntryDicts:
+		return readExtension(e.Body, granule.LocationCodes)
+	case EntrySharedDicts:
 		return readExtension(e.Body, granule.SharedTexts)
 	case EntryWholeDicts:
 		return readExtension(e.Body, granule.WholeRecords)

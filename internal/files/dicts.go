@@ -144,9 +144,12 @@ func (d *Dir) readDicts(s *schema.Schema, number uint64, generation int64, into 
 	if len(directory)%size != 0 {
 		return fmt.Errorf("%w: a directory of %d bytes", ErrFile, len(directory))
 	}
-	version := granule.SharedTexts
-	if r.Version() < 3 {
+	version := granule.LocationCodes
+	switch {
+	case r.Version() < 3:
 		version = granule.WholeRecords
+	case r.Version() < 4:
+		version = granule.SharedTexts
 	}
 	var frame []byte
 	found := false

@@ -24,7 +24,8 @@ const (
 //	rows      3  buckets can share a file, and a part can store strings that the schema has in a dictionary
 //	rows      2  a granule is two pieces, and a page of ids can be read alone
 //	rows      1  a granule is one piece
-//	dicts     3  texts of records are apart
+//	dicts     4  texts of locations are apart
+//	dicts     3  texts of records are apart, whatever they mean
 //	dicts     2  generations can share a file
 //	dicts     1  a file is of one generation
 //	manifest  3  buckets can share a file
@@ -32,7 +33,9 @@ const (
 //	manifest  1  no bucket is a unit, or late
 func VersionOf(kind string) uint32 {
 	switch kind {
-	case RowsKind, ManifestKind, DictsKind:
+	case DictsKind:
+		return 4
+	case RowsKind, ManifestKind:
 		return 3
 	case disk.LogKind:
 		return disk.SegmentVersion

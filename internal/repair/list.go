@@ -166,7 +166,7 @@ func ListEntries(fsys disk.FS, segment uint64) ([]ListedEntry, error) {
 
 // kindNames are the names of entry kinds in a list.
 var kindNames = map[uint32]string{
-	entries.EntryTable: "table", entries.EntryDicts: "dictionaries", entries.EntryWholeDicts: "dictionaries", entries.EntryCommit: "commit",
+	entries.EntryTable: "table", entries.EntryDicts: "dictionaries", entries.EntryWholeDicts: "dictionaries", entries.EntrySharedDicts: "dictionaries", entries.EntryCommit: "commit",
 	entries.EntryHistory: "history", entries.EntryUnits: "units",
 }
 
