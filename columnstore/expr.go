@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/internal/query/filter"
 )
 
@@ -67,6 +68,12 @@ func Func(column string, f func(value any) bool) Expr { return filter.Func(colum
 // per group and not once per row.
 func HasElement(column string, f func(id uuid.UUID, record []byte) bool) Expr {
 	return filter.HasElement(column, f)
+}
+
+// HasRecord is HasElement with a reader of the record, which is valid during the call. It serves conditions that look at a
+// record's texts once for all elements that share them.
+func HasRecord(column string, f func(from *dict.RecordReader, element uint32) bool) Expr {
+	return filter.HasRecord(column, f)
 }
 
 // IsNull holds if the column has no value. Not(IsNull) holds if it has one.

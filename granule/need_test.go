@@ -163,8 +163,8 @@ func TestNeed_Counts(t *testing.T) {
 			"records of a new element, of one without a record, and of one with", "stack", encoding.UUIDLists([]uuid.UUID{{1}, {2}, {3}}, []uuid.UUID{{3}, {2}, {1}}, nil),
 			map[uuid.UUID][]byte{id(1): []byte("r"), id(2): []byte("r"), id(3): []byte("rr")},
 			nil,
-			needs{Lists: dict.Growth{Lists: 3, Members: 6, Elements: 6, Longest: 3, Records: 3, RecordBytes: 4, OwnBytes: 4, TextBytes: 4}},
-			needs{Lists: dict.Growth{Lists: 3, Members: 6, Elements: 1, Longest: 3, Records: 2, RecordBytes: 3, OwnBytes: 3}},
+			needs{Lists: dict.Growth{Lists: 3, Members: 6, Elements: 6, Longest: 3, Records: 3, OwnBytes: 4, TextBytes: 4}},
+			needs{Lists: dict.Growth{Lists: 3, Members: 6, Elements: 1, Longest: 3, Records: 2, OwnBytes: 3}},
 		},
 	}
 	for _, tt := range tests {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	pprof "github.com/google/pprof/profile"
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
@@ -15,23 +17,13 @@ import (
 	codec "github.com/granarydb/granary/profile/pprof"
 )
 
-// newSharing returns a dictionary that keeps no location whole, because it has a long record.
-func newSharing(t *testing.T) *dict.Lists {
-	t.Helper()
-	d := dict.NewLists(1)
-	if _, err := d.InternElement(uuid.UUID{1}, make([]byte, 16<<20)); err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
-// P1: columns have each part of a location, as a record, and as an element of a dictionary that keeps records whole or as codes.
+// P1: columns and decoders have each part of a location, of its record and of an element, which a dictionary keeps as codes or whole.
 // P5: a record cut at any byte is refused, and leaves the columns as they are.
 func TestLocationColumns(t *testing.T) {
-	dicts := []*dict.Lists{dict.NewLists(1), newSharing(t)}
-	locations := 0
+	d := dict.NewLists(1)
+	decoder, kept := codec.NewRecordDecoder(), map[bool]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		var records, whole, coded codec.LocationColumns
+		var records, elements codec.LocationColumns
 		for i := range rapid.IntRange(1, 5).Draw(t, "locations") {
 			of := drawLocation(t)
 			record, _ := locationRecord(nil, of, of.Mapping)
@@ -48,36 +40,46 @@ func TestLocationColumns(t *testing.T) {
 				t.Fatalf("location %d is %d, %v", i, at, err)
 			}
 			checkColumns(t, &records, at, record)
-			id := uuid.NewSHA1(uuid.UUID{}, record)
-			for k, c := range []*codec.LocationColumns{&whole, &coded} {
-				element, err := dicts[k].InternElement(id, record)
-				if err != nil {
-					t.Fatal(err)
-				}
-				reader := dicts[k].View().RecordReader()
-				if _, l := reader.Read(element); l != nil {
-					locations++
-				}
-				checkElement(t, c, reader, element, record)
+			element, err := d.InternElement(uuid.NewSHA1(uuid.UUID{}, record), record)
+			if err != nil {
+				t.Fatal(err)
 			}
+			reader := d.View().RecordReader()
+			_, coded := reader.Read(element)
+			kept[coded != nil]++
+			checkElement(t, &elements, decoder, reader, element, record)
 		}
 		if at, err := records.AppendRecord(nil); err != nil || records.Addresses[at] != 0 || records.LineEnds[at] != records.LineEnds[at+1] {
 			t.Fatalf("an empty record: %v", err)
 		}
-		for _, c := range []*codec.LocationColumns{&records, &whole, &coded} {
+		for _, c := range []*codec.LocationColumns{&records, &elements} {
 			if sorted := slices.Sorted(slices.Values(c.Texts)); len(slices.Compact(sorted)) != len(c.Texts) {
 				t.Fatalf("a text is there twice: %q", c.Texts)
 			}
 		}
 	})
-	if locations == 0 {
-		t.Error("no location is kept as codes")
+	if kept[true] == 0 || kept[false] == 0 {
+		t.Errorf("%d locations are kept as codes, and %d whole", kept[true], kept[false])
 	}
 }
 
-// checkElement appends an element to columns, twice with one reader, and compares it with its record.
-func checkElement(t *rapid.T, c *codec.LocationColumns, reader *dict.RecordReader, element uint32, record []byte) {
+// checkElement reads an element twice with one reader, and compares it with its record.
+func checkElement(t *rapid.T, c *codec.LocationColumns, decoder *codec.RecordDecoder, reader *dict.RecordReader, element uint32, record []byte) {
+	want := codec.LocationRecord{}
+	if err := codec.NewRecordDecoder().Decode(&want, record); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
+		var l codec.LocationRecord
+		if found, err := decoder.DecodeElement(&l, reader, element); !found || err != nil {
+			t.Fatalf("found is %t, %v", found, err)
+		}
+		for i := range l.Lines {
+			want.Lines[i].Number = l.Lines[i].Number // another decoder's
+		}
+		if diff := cmp.Diff(want, l, cmpopts.IgnoreUnexported(pprof.Mapping{}), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("-want +got\n%s", diff)
+		}
 		file, build, err := c.Binary(reader, element)
 		if err != nil {
 			t.Fatal(err)
@@ -92,8 +94,8 @@ func checkElement(t *rapid.T, c *codec.LocationColumns, reader *dict.RecordReade
 
 // Elements that are no locations are refused, and leave the columns as they are. An element without a record has no symbols.
 func TestLocationColumns_Refused(t *testing.T) {
-	record := newSharing(t)
-	if _, err := record.InternElement(uuid.UUID{2}, nil); err != nil {
+	record := dict.NewLists(1)
+	if _, err := record.InternElements(nil, []uuid.UUID{{1}, {2}}, [][]byte{[]byte("no location"), nil}); err != nil {
 		t.Fatal(err)
 	}
 	// An image of a location whose binary is described by the text abc.
@@ -105,10 +107,13 @@ func TestLocationColumns_Refused(t *testing.T) {
 	}
 	add()
 	var c codec.LocationColumns
-	for name, of := range map[string]*dict.Lists{"long record": record, "damaged binary": damaged} {
+	for name, of := range map[string]*dict.Lists{"no location": record, "damaged binary": damaged} {
 		reader := of.View().RecordReader()
 		if _, err := c.Append(reader, 1); !errors.Is(err, ErrLocation) {
 			t.Errorf("%s: %v, want %v", name, err, ErrLocation)
+		}
+		if found, err := codec.NewRecordDecoder().DecodeElement(&codec.LocationRecord{}, reader, 1); !found || !errors.Is(err, ErrLocation) {
+			t.Errorf("%s: decoding it says %t, %v, want %v", name, found, err, ErrLocation)
 		}
 		if _, _, err := c.Binary(reader, 1); !errors.Is(err, ErrLocation) {
 			t.Errorf("%s: %v for its binary, want %v", name, err, ErrLocation)

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/internal/pattern"
 	"github.com/granarydb/granary/internal/symbols"
 	codec "github.com/granarydb/granary/profile/pprof"
@@ -59,10 +58,10 @@ func (q *Query) compile(stop pattern.Stop) (c conditions) {
 		c.times = append(c.times, columnstore.Less(ColumnTimestamp, q.To))
 	}
 	if q.Function != nil {
-		c.stacks = append(c.stacks, hasRecord(symbols.HasFunction(q.Function, q.namer, stop)))
+		c.stacks = append(c.stacks, hasLocation(symbols.HasFunction(q.Function, q.namer, stop)))
 	}
 	if n := len(q.Under); n > 0 {
-		c.stacks = append(c.stacks, hasRecord(isNamed(q.Under[n-1], q.namer)))
+		c.stacks = append(c.stacks, hasLocation(symbols.HasName(q.Under[n-1], q.namer)))
 	}
 	if len(q.Frames) > 0 || q.Hide != nil || q.Show != nil {
 		c.stacks = append(c.stacks, q.frameExprs(stop)...)
@@ -78,17 +77,17 @@ func (q *Query) frameExprs(stop pattern.Stop) []columnstore.Expr {
 		all, some = append(all, c.expr(q.namer, stop)), some || !c.Not
 	}
 	if q.Hide != nil || q.Show != nil {
-		all, some = append(all, hasRecord(symbols.HasShown(q.Hide, q.Show, q.namer, stop))), true
+		all, some = append(all, hasLocation(symbols.HasShown(q.Hide, q.Show, q.namer, stop))), true
 	}
 	if len(all) > 0 && !some {
-		all = append(all, hasRecord(func([]byte) bool { return true }))
+		all = append(all, hasLocation(func(*dict.RecordReader, uint32) bool { return true }))
 	}
 	return all
 }
 
 // expr returns the condition on rows.
 func (c FrameCondition) expr(namer codec.Namer, stop pattern.Stop) columnstore.Expr {
-	e := hasRecord(symbols.HasFrame(symbols.Condition{
+	e := hasLocation(symbols.HasFrame(symbols.Condition{
 		Name: c.Name, Function: c.Function, File: c.File, Binary: c.Mapping, BuildID: c.BuildID, From: c.From, To: c.To,
 	}, namer, stop))
 	if c.Not {
@@ -97,17 +96,9 @@ func (c FrameCondition) expr(namer codec.Namer, stop pattern.Stop) columnstore.E
 	return e
 }
 
-// hasRecord returns a condition that holds for rows whose stack has a location for whose record f returns
-// true. f is safe for concurrent use.
-func hasRecord(f func(record []byte) bool) columnstore.Expr {
-	return columnstore.HasElement(ColumnStacktrace, func(_ uuid.UUID, record []byte) bool { return f(record) })
-}
-
-// isNamed returns a condition on a location's record: a function has the name.
-func isNamed(name string, namer codec.Namer) func(record []byte) bool {
-	return func(record []byte) bool {
-		return slices.ContainsFunc(symbols.AppendNames(nil, record, namer), func(n []byte) bool { return string(n) == name })
-	}
+// hasLocation returns a condition that holds for rows whose stack has a location for which f returns true.
+func hasLocation(f symbols.Holds) columnstore.Expr {
+	return columnstore.HasRecord(ColumnStacktrace, f)
 }
 
 // rows returns the condition that a row is chosen and has one of the types, if any.

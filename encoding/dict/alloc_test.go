@@ -10,7 +10,7 @@ import (
 
 // Lists that are known are found, and read, without an allocation.
 func TestListsAllocations(t *testing.T) {
-	d := newSharing(1)
+	d := NewLists(1)
 	lists := make([][]uuid.UUID, 200)
 	for i := range lists {
 		lists[i] = stackOf(i, 20)

@@ -186,7 +186,7 @@ func (s *threads) look(t *testing.T, list int) {
 // shards. Codes agree, nothing is lost, and found lists can be read.
 func TestListsThreads(t *testing.T) {
 	const lists, writers = 6000, 4
-	s := threads{newSharing(1), make([][]uuid.UUID, lists), make([]atomic.Uint32, lists)}
+	s := threads{NewLists(1), make([][]uuid.UUID, lists), make([]atomic.Uint32, lists)}
 	for i := range s.lists {
 		s.lists[i] = append(stackOf(i*31, i%12), uuidOf(1<<20+i/3)) // all differ
 		s.lists[i] = append(s.lists[i], uuidOf(2<<20+i))

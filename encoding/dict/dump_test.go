@@ -46,7 +46,7 @@ func text(codes []uint32) string { return strings.Trim(fmt.Sprint(codes), "[]") 
 
 // Lists that share much, nothing, all, and one after the sixteenth, which is whole.
 func TestDumpListsGolden(t *testing.T) {
-	d := newSharing(1)
+	d := NewLists(1)
 	for i := range 1000 { // so that codes have two bytes, too
 		mustElement(t, d, uuidOf(i), "")
 	}

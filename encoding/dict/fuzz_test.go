@@ -68,7 +68,6 @@ type listModel struct {
 
 func newListModel(seed uint64) *listModel {
 	d := NewLists(seed)
-	d.records.whole = mostWhole * int(seed%2)
 	d.Verify(true)
 	return &listModel{d, map[string]uint32{}, map[uuid.UUID]uint32{}, map[uuid.UUID]string{}}
 }

@@ -98,7 +98,7 @@ func checkFound(t fataler, d *Lists) {
 // each step.
 func sampleLists(t testing.TB) (d *Lists, first, second []byte) {
 	t.Helper()
-	d = newSharing(1)
+	d = NewLists(1)
 	for i := range 300 { // so that codes have two bytes, too
 		record := ""
 		if i%3 == 0 {
@@ -162,7 +162,7 @@ func TestValuesImageGolden(t *testing.T) {
 // between two of them, and also if they are of two logs at different places.
 func TestListsImages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		source := newSharing(1)
+		source := NewLists(1)
 		copies := []*Lists{NewLists(2), NewLists(3)}
 		var marks [2]ListsMark
 		log := loggedLists{marks: []ListsMark{{}}, copied: []ListsMark{{}}} // of the first copy
@@ -269,7 +269,7 @@ func (l *loggedLists) check(t fataler, from, to int, image []byte) {
 
 // A dictionary that was read takes as many bytes as one that was made, once it has hashes.
 func TestImageSize(t *testing.T) {
-	d := newSharing(1)
+	d := NewLists(1)
 	values := NewValues(1)
 	for i := range 3000 {
 		mustElement(t, d, uuidOf(i), locationText(uint64(i), line(fmt.Sprint("a function ", i), "", "", 0, 0, 0)))
@@ -312,7 +312,7 @@ func TestImageSize(t *testing.T) {
 // Images are taken beside writers, among them of late records. With the last of them nothing is
 // missing.
 func TestListsImage_Concurrent(t *testing.T) {
-	source, got := newSharing(1), NewLists(2)
+	source, got := NewLists(1), NewLists(2)
 	var mark ListsMark
 	var writing sync.WaitGroup
 	for w := range 3 {
@@ -390,7 +390,7 @@ func use(d *Lists) {
 	for code := range uint32(d.Elements()) {
 		_ = d.Record(code + 1)
 	}
-	for range d.Records() {
+	for range d.RecordOrder() {
 		continue
 	}
 	some := make([]uint64, d.Elements()/64+1)

@@ -182,12 +182,11 @@ type Growth struct {
 	Members  int // elements of all lists
 	Longest  int // elements of the longest list
 
-	Records     int
-	RecordBytes int
-	OwnBytes    int // bytes of the records that are in no text
-	KnownTexts  int // texts in them that the dictionary has
-	Texts       int // new texts
-	TextBytes   int
+	Records    int
+	OwnBytes   int // bytes of the records that are in no text
+	KnownTexts int // texts in them that the dictionary has
+	Texts      int // new texts
+	TextBytes  int
 }
 
 // Need bounds the dictionary's growth in bytes, as Values.Need does.

@@ -51,7 +51,7 @@ func TestLists(t *testing.T) {
 	}
 	lists := [][]uuid.UUID{{a, b}, {b, a}, {}, {a}, {a, a}, {a, b, a}, long}
 
-	d := newSharing(1)
+	d := NewLists(1)
 	for i, list := range lists {
 		code := internUUIDs(t, d, list)
 		if int(code) != i+1 {
@@ -240,7 +240,7 @@ func TestListsVerify(t *testing.T) {
 func TestListsNeed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 60 {
-		d := newSharing(rng.Uint64())
+		d := NewLists(rng.Uint64())
 		for range 30 {
 			g := Growth{Lists: 1 + rng.IntN(1<<rng.IntN(9))}
 			batch := make([][]uuid.UUID, g.Lists)

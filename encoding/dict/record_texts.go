@@ -14,7 +14,10 @@ import (
 // These records are read as they are, because codes of texts in later images follow those of their texts. addTexts makes the
 // same texts of the whole records of version WholeRecords.
 
-// addTexts adds a record in this form, if the first ones have mostWhole bytes. The error is ErrFull.
+// mostWhole is the bytes of whole records from which on these releases cut records.
+const mostWhole = 16 << 20
+
+// addTexts adds a record as these releases did. The error is ErrFull.
 func (r *records) addTexts(record []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 func TestRecordReader(t *testing.T) {
 	var dicts []*Lists
 	for n := range 3 {
-		d := newSharing(7)
+		d := NewLists(7)
 		for i := range 20 {
 			record := ""
 			switch i % 5 {

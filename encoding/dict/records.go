@@ -17,17 +17,16 @@ import (
 //	texts      textsForm | a record that an earlier release cut into texts (record_texts.go)
 //	location   any other byte: codes of texts, and numbers (record_location.go)
 //
-// The first records are whole, because reading these copies nothing, and most dictionaries have no others.
 // docs/decisions/0068 has the figures. Reading takes no lock.
 type records struct {
 	texts *Values
 
 	mu     sync.Mutex // held by writers
-	whole  int        // bytes of whole records
+	whole  int        // bytes of whole records, for addTexts
 	bytes  arena
 	places stable[place]
 	n      atomic.Uint32
-	work   *recordWriter // nil until a record is no whole one
+	work   *recordWriter // nil until a record is added
 }
 
 // place is where a record begins.
@@ -38,9 +37,6 @@ const (
 	wholeForm = 0x0f
 	textsForm = 0x1f
 )
-
-// mostWhole is the bytes of whole records from which on texts are shared.
-const mostWhole = 16 << 20
 
 // leastText is the mean length of texts from which on they are shared. A shared text takes 2 or 3 bytes in a record, and 16
 // bytes and a slot once.
@@ -66,9 +62,6 @@ func (r *records) add(record []byte) (uint32, error) {
 	defer r.mu.Unlock()
 	if r.len() >= maxCodes || len(record) > math.MaxInt32 {
 		return 0, ErrFull
-	}
-	if r.whole < mostWhole {
-		return r.keepWhole(record), nil
 	}
 	if r.work == nil {
 		r.work = &recordWriter{}
@@ -248,11 +241,8 @@ func (r *records) need(g *Growth) int {
 	const head, text = 10, 10 // bytes of a record beside its own, and of codes and lengths for a text
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n, own := r.len(), g.OwnBytes
-	if r.whole < mostWhole {
-		own = g.RecordBytes
-	}
-	need := r.bytes.need(own+head*g.Records+text*(g.Texts+g.KnownTexts)) + placeSize*(paged(n+g.Records)-paged(n)) +
+	n := r.len()
+	need := r.bytes.need(g.OwnBytes+head*g.Records+text*(g.Texts+g.KnownTexts)) + placeSize*(paged(n+g.Records)-paged(n)) +
 		r.texts.Need(g.Texts, g.TextBytes)
 	if r.work == nil {
 		need += recordWriterSize
@@ -264,7 +254,6 @@ func (r *records) need(g *Growth) int {
 // none. It looks at no record, so that it costs nothing.
 func (g *Growth) AddRecords(n, bytes int) {
 	g.Records += n
-	g.RecordBytes += bytes
 	g.OwnBytes += bytes
 	g.Texts += bytes / leastText
 	g.TextBytes += bytes
@@ -273,7 +262,6 @@ func (g *Growth) AddRecords(n, bytes int) {
 // CountRecord adds a record to the additions. It looks up each text, which costs about 50 ns.
 func (d *Lists) CountRecord(g *Growth, record []byte) {
 	g.Records++
-	g.RecordBytes += len(record)
 	var few [8]recordLine
 	l, ok := parseLocation(record, few[:0])
 	if !ok {
@@ -296,12 +284,11 @@ var recordWork = sync.Pool{New: func() any { return new([]uint32) }}
 // keptRecords bounds the size of pooled memory, in elements of 4 bytes.
 const keptRecords = 1 << 18
 
-// Records yields the records in memory order, each with the code of an element that has it. New elements
-// come in any order, so reading all records this way takes less than half as long as by code. Elements
-// without a record are left out. A record is valid until the next. It takes 4 bytes an element, which are pooled if
-// they are not many.
-func (d *Lists) Records() iter.Seq2[uint32, []byte] {
-	return func(yield func(uint32, []byte) bool) {
+// RecordOrder yields the elements with a record, in the order of the records in memory. New elements
+// come in any order, so reading all records this way takes less than half as long as by code. Of elements with one record it
+// yields one. It takes 4 bytes an element, which are pooled if they are not many.
+func (d *Lists) RecordOrder() iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
 		n, records := d.Elements(), d.records.len()
 		kept := recordWork.Get().(*[]uint32)
 		elements := append((*kept)[:0], make([]uint32, records+1)...) // indexed by record
@@ -314,10 +301,8 @@ func (d *Lists) Records() iter.Seq2[uint32, []byte] {
 				elements[record] = uint32(e + 1)
 			}
 		}
-		v := d.records.view()
-		var buf []byte
-		for i, e := range elements[1:] {
-			if e != 0 && !yield(e, v.read(&buf, i)) {
+		for _, e := range elements[1:] {
+			if e != 0 && !yield(e) {
 				return
 			}
 		}

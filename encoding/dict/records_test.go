@@ -15,17 +15,10 @@ import (
 	"github.com/granarydb/granary/internal/fields"
 )
 
-// newSharing returns an empty dictionary that keeps no record whole.
-func newSharing(seed uint64) *Lists {
-	d := NewLists(seed)
-	d.records.whole = mostWhole
-	return d
-}
-
-// TestLists_Records has one element for each record, in the order of the records, and stops
+// RecordOrder has one element for each record, in the order of the records, and stops
 // when it is told to.
-func TestLists_Records(t *testing.T) {
-	d := newSharing(1)
+func TestLists_RecordOrder(t *testing.T) {
+	d := NewLists(1)
 	var ids []uuid.UUID
 	for i := range 200 {
 		ids = append(ids, uuid.UUID{byte(i), 1})
@@ -33,7 +26,7 @@ func TestLists_Records(t *testing.T) {
 	if _, err := d.InternElements(nil, ids, nil); err != nil {
 		t.Fatal(err)
 	}
-	for element := range d.Records() {
+	for element := range d.RecordOrder() {
 		t.Fatalf("without records: %d", element)
 	}
 	var want []uint32
@@ -46,12 +39,12 @@ func TestLists_Records(t *testing.T) {
 	}
 	for most := range len(want) + 1 {
 		var got []uint32
-		for element, record := range d.Records() {
+		for element := range d.RecordOrder() {
 			if len(got) == most {
 				break
 			}
-			if record[0] != byte(len(got)) || string(d.Record(element)) != string(record) {
-				t.Fatalf("record %d is %d, that of element %d is %d", len(got), record, element, d.Record(element))
+			if record := d.Record(element); record[0] != byte(len(got)) {
+				t.Fatalf("record %d of element %d is %d", len(got), element, record)
 			}
 			got = append(got, element)
 		}
@@ -110,7 +103,7 @@ func TestRecords(t *testing.T) {
 		{strings.Replace(location, "\x02\x0a", "\x82\x00\x0a", 1), false}, // a number with a needless byte
 		{strings.Replace(location, "\x02\x0a", "\x02\xff\xff\x7f", 1), false},
 	}
-	r := &newSharing(1).records
+	r := &NewLists(1).records
 	for _, tt := range tests {
 		code, err := r.add([]byte(tt.record))
 		if err != nil {
@@ -142,7 +135,8 @@ func TestCut(t *testing.T) {
 		{"the texts\x01\x02\x03\x04\x05\x06\x07\x08", []string{"the texts", "\x01\x02\x03\x04\x05\x06\x07\x08"}},
 		{strings.Repeat("x", 1000) + "\x00" + strings.Repeat("x", 1000), []string{strings.Repeat("x", 1000), strings.Repeat("x", 1000)}},
 	}
-	r := &newSharing(1).records
+	r := &NewLists(1).records
+	r.whole = mostWhole
 	for _, tt := range tests {
 		var texts []string
 		for _, text := range cut([]byte(tt.record)) {
@@ -189,7 +183,6 @@ func TestRecords_Any(t *testing.T) {
 		want := rapid.SliceOfN(rapid.Custom(drawRecord), 1, 30).Draw(t, "records")
 		whole := mostWhole - rapid.SampledFrom([]int{0, 1, 20, mostWhole}).Draw(t, "whole")
 		d := NewLists(1)
-		d.records.whole = whole
 		var images [][]byte
 		var mark ListsMark
 		at := rapid.IntRange(0, len(want)).Draw(t, "first image")
@@ -293,7 +286,7 @@ func (r *records) sharedImage(w *fields.Writer) {
 
 // Locations of one program share their names: each takes little more than its address.
 func TestRecords_Share(t *testing.T) {
-	d := newSharing(1)
+	d := NewLists(1)
 	r := rand.New(rand.NewPCG(1, 2))
 	bytes := 0
 	for i := range 20_000 {
@@ -307,33 +300,25 @@ func TestRecords_Share(t *testing.T) {
 	}
 }
 
-// The first records are whole, and later ones have texts: also after an opening.
+// The first records of an image of version WholeRecords are whole, and later ones have texts, as in the releases whose images
+// follow it (E7).
 func TestRecords_Whole(t *testing.T) {
-	record := func(i int) string {
-		return locationText(uint64(i), line(strings.Repeat("a name in many records ", 100), "", "", 1, 2, 0))
+	record := func(i int) []byte {
+		return fmt.Appendf(nil, "%06d\x01%s", i, strings.Repeat("a name in many records ", 100))
 	}
-	d := NewLists(1)
-	n := 2 * mostWhole / len(record(1<<14))
+	r := &NewLists(1).records
+	n := 2 * mostWhole / len(record(0))
 	for i := range n {
-		mustElement(t, d, uuidOf(i+1), record(i))
-	}
-	if _, size := d.Size(); size < mostWhole || size > mostWhole*11/10 || d.records.texts.Len() != 2 {
-		t.Errorf("%d bytes, and %d texts, want %d and two", size, d.records.texts.Len(), mostWhole)
-	}
-	again := NewLists(2)
-	image, _ := d.AppendImage(nil, ListsMark{})
-	add, _, err := again.OpenImage(image, LocationCodes, testList, len(record(1<<20)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	add()
-	mustElement(t, again, uuidOf(n+1), record(n))
-	for i := range n + 1 {
-		if got := string(again.Record(uint32(i + 1))); got != record(i) {
-			t.Fatalf("record %d became %.20q of %d bytes", i, got, len(got))
+		if err := r.addTexts(record(i)); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if again.records.texts.Len() != 2 || again.records.whole != d.records.whole {
-		t.Errorf("%d texts and %d whole bytes after an opening, want 2 and %d", again.records.texts.Len(), again.records.whole, d.records.whole)
+	if size := r.size(); size < mostWhole || size > mostWhole*11/10 || r.texts.Len() != 1 {
+		t.Errorf("%d bytes, and %d texts, want %d and one", size, r.texts.Len(), mostWhole)
+	}
+	for i := range n {
+		if got := r.read(uint32(i + 1)); string(got) != string(record(i)) {
+			t.Fatalf("record %d became %.20q of %d bytes", i, got, len(got))
+		}
 	}
 }

@@ -30,7 +30,7 @@ func TestUnion(t *testing.T) {
 		codes := make([][]uint32, len(dicts))
 		lists := make([][][]uuid.UUID, len(dicts))
 		for i := range dicts {
-			dicts[i] = newSharing(7)
+			dicts[i] = NewLists(7)
 			lists[i] = randomLists(rng, rng.IntN(200))
 			for _, list := range lists[i] {
 				codes[i] = append(codes[i], internUUIDs(t, dicts[i], list))

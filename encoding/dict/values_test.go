@@ -227,7 +227,7 @@ func TestValues_Concurrent(t *testing.T) {
 
 // E4: readers get through while a writer holds the locks.
 func TestValues_ReadersTakeNoLock(t *testing.T) {
-	d := newSharing(1)
+	d := NewLists(1)
 	element := mustElement(t, d, uuidOf(1), "record")
 	list, err := d.InternList([]uint32{element})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"sync"
 
+	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/internal/pattern"
 	codec "github.com/granarydb/granary/profile/pprof"
 )
@@ -22,9 +23,12 @@ type Condition struct {
 	From, To        uint64
 }
 
-// HasFrame returns a function that reports whether a location's record has a frame that matches c. It is
-// safe for concurrent use. After stop its results mean nothing, as those of HasShown and HasFunction.
-func HasFrame(c Condition, namer codec.Namer, stop pattern.Stop) func(record []byte) bool {
+// Holds reports whether a condition holds for the location of an element. It is safe for concurrent use.
+type Holds func(from *dict.RecordReader, element uint32) bool
+
+// HasFrame returns a function that reports whether a location has a frame that matches c.
+// After stop its results mean nothing, as those of HasShown and HasFunction.
+func HasFrame(c Condition, namer codec.Namer, stop pattern.Stop) Holds {
 	name, function, file := newMemo(c.Name), newMemo(c.Function), newMemo(c.File)
 	binary, buildID := newMemo(c.Binary), newMemo(c.BuildID)
 	return onRecords(namer, func(l *codec.LocationRecord) bool {
@@ -46,25 +50,24 @@ func HasFrame(c Condition, namer codec.Namer, stop pattern.Stop) func(record []b
 	})
 }
 
-// HasShown returns a function that reports whether a location's record has a frame that a Resolver with the
-// same patterns shows. It is safe for concurrent use.
-func HasShown(hide, show *regexp.Regexp, namer codec.Namer, stop pattern.Stop) func(record []byte) bool {
+// HasShown returns a function that reports whether a location has a frame that a Resolver with the
+// same patterns shows.
+func HasShown(hide, show *regexp.Regexp, namer codec.Namer, stop pattern.Stop) Holds {
 	f := newFilter(hide, show)
 	return onRecords(namer, func(l *codec.LocationRecord) bool { return f == nil || !f.hides(l, stop) })
 }
 
-// onRecords returns f as a function of records. f is called by one goroutine at a time, and may change the
+// onRecords returns f as a function of elements. f is called by one goroutine at a time, and may change the
 // location. namer, if not nil, names addresses.
-func onRecords(namer codec.Namer, f func(l *codec.LocationRecord) bool) func(record []byte) bool {
+func onRecords(namer codec.Namer, f func(l *codec.LocationRecord) bool) Holds {
 	var mu sync.Mutex
+	var l codec.LocationRecord
 	decoder := codec.NewRecordDecoder()
 	decoder.Namer = namer
-	return func(record []byte) bool {
+	return func(from *dict.RecordReader, element uint32) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		var l codec.LocationRecord
-		err := decoder.Decode(&l, record)
-		if err != nil {
+		if _, err := decoder.DecodeElement(&l, from, element); err != nil {
 			l = codec.LocationRecord{}
 		}
 		return f(&l)

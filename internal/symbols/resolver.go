@@ -21,7 +21,8 @@ import (
 type Resolver struct {
 	filter *filter // nil if no frame is left out
 	lists  dict.ListView
-	stacks []uint32 // codes of all stacks in the answer
+	reader *dict.RecordReader // of lists
+	stacks []uint32           // codes of all stacks in the answer
 
 	mu        sync.Mutex
 	found     map[uuid.UUID]*Symbol
@@ -30,7 +31,6 @@ type Resolver struct {
 	functions map[FunctionID]uint32 // inverse of named; nil until a function is numbered that the decoder does not number
 	table     *tableFrames          // named begins with its functions
 	decoder   *codec.RecordDecoder
-	of        []byte               // buffer of decode
 	symbols   []Symbol             // room for the next ones
 	described map[uuid.UUID][]byte // the result of describeAll; nil before its call
 }
@@ -43,7 +43,7 @@ type FunctionID struct{ Name, File string }
 // reads them later. namer, if not nil, names addresses.
 func New(lists dict.ListView, stacks []uint32, hide, show *regexp.Regexp, namer codec.Namer) *Resolver {
 	r := &Resolver{
-		filter: newFilter(hide, show), lists: lists, stacks: stacks,
+		filter: newFilter(hide, show), lists: lists, reader: lists.RecordReader(), stacks: stacks,
 		found: map[uuid.UUID]*Symbol{}, decoder: codec.NewRecordDecoder(),
 	}
 	r.decoder.Namer = namer
@@ -78,9 +78,7 @@ func (s *Resolver) describe(y *Symbol, element uint32, stop pattern.Stop) {
 // decode makes y the symbol of an element. An empty or invalid record is replaced by another generation's.
 // The caller holds mu.
 func (s *Resolver) decode(y *Symbol, element uint32, stop pattern.Stop) {
-	record := s.lists.ReadRecord(&s.of, element)
-	err := s.decoder.Decode(&y.LocationRecord, record)
-	if err != nil || len(record) == 0 { // as isRecord
+	if found, err := s.decoder.DecodeElement(&y.LocationRecord, s.reader, element); err != nil || !found { // as isRecord
 		_ = s.decoder.Decode(&y.LocationRecord, s.recordElsewhere(s.lists.Element(element))) // or no generation has a valid record
 	}
 	s.setFunctions(y, stop)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/internal/pattern"
 	codec "github.com/granarydb/granary/profile/pprof"
 )
@@ -20,54 +21,91 @@ const (
 	differs
 )
 
-// functionMatcher matches a pattern against function names, once for each distinct name. It is safe for
+// functionMatcher matches function names, once for each distinct name. It is safe for
 // concurrent use, like the conditions that contain it.
 type functionMatcher struct {
-	pattern *pattern.Regexp
-	stop    pattern.Stop // after it results mean nothing
-	namer   codec.Namer  // of addresses, or nil
-	prefix  []byte       // prefix of every match: names without it cannot match
+	match  func(name []byte) bool
+	prefix []byte      // prefix of every match: names without it cannot match
+	namer  codec.Namer // of addresses, or nil
 
 	mu    sync.Mutex
 	known map[string]bool
-	names [][]byte // scratch memory
+	from  *dict.RecordReader // the last
+	codes []verdict          // of its codes
+	names [][]byte           // scratch memory
+}
+
+// matches reports whether a location has a function with a matching name.
+func (m *functionMatcher) matches(from *dict.RecordReader, element uint32) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	record, l := from.Read(element)
+	if l == nil {
+		return m.matchesRecord(record)
+	}
+	if m.from != from {
+		m.from = from
+		clear(m.codes)
+	}
+	for i := range l.Lines {
+		switch m.verdict(l.Lines[i].Function) {
+		case matches:
+			return true
+		case unasked: // it has no name
+			return m.matchesRecord(from.Record(element))
+		}
+	}
+	return len(l.Lines) == 0 && m.matchesRecord(from.Record(element))
+}
+
+// verdict returns the result for a name, unasked for code 0. The caller holds mu.
+func (m *functionMatcher) verdict(code uint32) verdict {
+	if n := int(code) + 1 - len(m.codes); n > 0 {
+		m.codes = append(m.codes, make([]verdict, max(n, len(m.codes)))...)
+	}
+	if m.codes[code] == unasked && code > 0 {
+		m.codes[code] = differs
+		if m.matchesName(shownName(m.from.Text(code))) {
+			m.codes[code] = matches
+		}
+	}
+	return m.codes[code]
+}
+
+// matchesRecord is matches for a record. The caller holds mu.
+func (m *functionMatcher) matchesRecord(record []byte) bool {
+	m.names = AppendNames(m.names[:0], record, m.namer)
+	return slices.ContainsFunc(m.names, m.matchesName)
+}
+
+// matchesName reports whether a name matches. The caller holds mu.
+func (m *functionMatcher) matchesName(name []byte) bool {
+	if !bytes.Contains(name, m.prefix) {
+		return false
+	}
+	match, known := m.known[string(name)]
+	if !known {
+		match = m.match(name)
+		m.known[string(name)] = match
+	}
+	return match
+}
+
+// HasFunction returns a function that reports whether a location has a function with a matching name.
+func HasFunction(re *regexp.Regexp, namer codec.Namer, stop pattern.Stop) Holds {
+	return newFunctionMatcher(re, namer, stop).matches
 }
 
 func newFunctionMatcher(re *regexp.Regexp, namer codec.Namer, stop pattern.Stop) *functionMatcher {
 	of := pattern.New(re)
-	return &functionMatcher{pattern: of, stop: stop, namer: namer, prefix: []byte(of.LiteralPrefix()), known: map[string]bool{}}
+	match := func(name []byte) bool { return of.Match(name, stop) }
+	return &functionMatcher{match: match, prefix: []byte(of.LiteralPrefix()), namer: namer, known: map[string]bool{}}
 }
 
-// matches reports whether a location's record has a function with a matching name.
-func (m *functionMatcher) matches(record []byte) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.names = AppendNames(m.names[:0], record, m.namer)
-	return m.matchesAny()
-}
-
-// matchesAny reports whether any of the names matches. The caller holds mu.
-func (m *functionMatcher) matchesAny() bool {
-	for _, name := range m.names {
-		if !bytes.Contains(name, m.prefix) {
-			continue
-		}
-		match, known := m.known[string(name)]
-		if !known {
-			match = m.pattern.Match(name, m.stop)
-			m.known[string(name)] = match
-		}
-		if match {
-			return true
-		}
-	}
-	return false
-}
-
-// HasFunction returns a function that reports whether a location's record has a function with a matching
-// name. It is safe for concurrent use.
-func HasFunction(re *regexp.Regexp, namer codec.Namer, stop pattern.Stop) func(record []byte) bool {
-	return newFunctionMatcher(re, namer, stop).matches
+// HasName returns a function that reports whether a location has a function with a name.
+func HasName(name string, namer codec.Namer) Holds {
+	m := functionMatcher{match: func(n []byte) bool { return string(n) == name }, prefix: []byte(name), namer: namer, known: map[string]bool{}}
+	return m.matches
 }
 
 // Search calls found with the index of each stack that has a function with a matching name. The pattern is

@@ -66,10 +66,7 @@ func AppendNames(dst [][]byte, record []byte, namer codec.Namer) [][]byte {
 	dst, ok := codec.AppendNames(dst, record)
 	if ok && len(dst) > start && !slices.ContainsFunc(dst[start:], func(name []byte) bool { return len(name) == 0 }) {
 		for i, name := range dst[start:] {
-			if !utf8.Valid(name) { // of an older store, or damaged: mended as frames are
-				name = bytes.ToValidUTF8(name, []byte(string(utf8.RuneError)))
-			}
-			dst[start+i] = codec.DemangledBytes(name)
+			dst[start+i] = shownName(name)
 		}
 		return dst
 	}
@@ -83,4 +80,12 @@ func AppendNames(dst [][]byte, record []byte, namer codec.Namer) [][]byte {
 		dst = append(dst, []byte(y.Name(i)))
 	}
 	return dst
+}
+
+// shownName returns a name as frames have it: demangled, and mended if it is of an older store, or damaged.
+func shownName(name []byte) []byte {
+	if !utf8.Valid(name) {
+		name = bytes.ToValidUTF8(name, []byte(string(utf8.RuneError)))
+	}
+	return codec.DemangledBytes(name)
 }

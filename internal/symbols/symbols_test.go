@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	pprof "github.com/google/pprof/profile"
+	"github.com/google/uuid"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
@@ -80,18 +81,78 @@ func TestNamesOfRecords(t *testing.T) {
 	})
 }
 
-// A pattern is tried once for each name that contains the common prefix of its matches.
+// readerOf returns a reader of records, whose elements are numbered from 1 on.
+func readerOf(t *testing.T, records ...[]byte) *dict.RecordReader {
+	t.Helper()
+	d := dict.NewLists(1)
+	for i, record := range records {
+		if _, err := d.InternElement(uuid.UUID{byte(i + 1)}, record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d.View().RecordReader()
+}
+
+// A pattern is tried once for each name that contains the common prefix of its matches: for records with few bytes, and for
+// locations that share their names.
 func TestPatternOnceAName(t *testing.T) {
-	for pattern, want := range map[string]int{"b|c": 2, "b": 1, "^a?b$": 2, "bx": 0} {
-		m := newFunctionMatcher(regexp.MustCompile(pattern), nil, nil)
-		for i, name := range []string{"a", "b", "a", "b"} {
-			record := recordOf(&pprof.Location{Address: uint64(i), Line: []pprof.Line{{Function: &pprof.Function{Name: name}}}})
-			if m.matches(record) != (name == "b" && pattern != "bx") {
-				t.Errorf("%s: %s", pattern, name)
+	for pattern, want := range map[string]int{"b|c": 2, "b": 1, "^(a name of )?b$": 2, "bx": 0} {
+		for _, front := range []string{"", "a name of "} {
+			m := newFunctionMatcher(regexp.MustCompile(pattern), nil, nil)
+			names := []string{"a", "b", "a", "b"}
+			var records [][]byte
+			for i, name := range names {
+				records = append(records, recordOf(&pprof.Location{Address: uint64(i), Line: []pprof.Line{{Function: &pprof.Function{Name: front + name}}}}))
+			}
+			from := readerOf(t, records...)
+			if _, l := from.Read(1); (l != nil) != (front != "") {
+				t.Errorf("with %q the first location is %v", front, l)
+			}
+			for i, name := range names {
+				if m.matches(from, uint32(i+1)) != (name == "b" && pattern != "bx") {
+					t.Errorf("%s: %s%s", pattern, front, name)
+				}
+			}
+			if len(m.known) != want {
+				t.Errorf("%s: tried %d names, want %d", pattern, len(m.known), want)
 			}
 		}
-		if len(m.known) != want {
-			t.Errorf("%s: tried %d names, want %d", pattern, len(m.known), want)
+	}
+}
+
+// A condition on names holds for the same locations whether they are kept as codes or whole, also without names, lines or records,
+// and by a namer.
+func TestHasName(t *testing.T) {
+	app := &pprof.Mapping{File: "/usr/local/bin/application", Start: 4096, Limit: 8192}
+	named := func(names ...string) (l *pprof.Location) {
+		l = &pprof.Location{Address: 5000, Mapping: app}
+		for _, name := range names {
+			l.Line = append(l.Line, pprof.Line{Function: &pprof.Function{Name: name}})
+		}
+		return l
+	}
+	locations := []*pprof.Location{named("a function", "another function"), named("a function", ""), named(), named("_ZN3foo3barEv")}
+	var records [][]byte
+	for _, l := range locations {
+		records = append(records, recordOf(l))
+	}
+	records = append(records, nil, []byte("no location"))
+	namer := func(*pprof.Mapping, uint64) []codec.RecordLine { return []codec.RecordLine{{Function: "by a namer"}} }
+	first, second := readerOf(t, records...), readerOf(t, append([][]byte{recordOf(named("the first here"))}, records...)...)
+	for name, want := range map[string][2]int{
+		"another function": {1}, "a function": {1 | 2}, "[application]": {2 | 4, 2}, "foo::bar": {8}, "<unknown>": {16 | 32}, "by a namer": {0, 4}, "a func": {},
+	} {
+		if want[1] == 0 {
+			want[1] = want[0]
+		}
+		for k, namer := range []codec.Namer{nil, namer} {
+			has := HasName(name, namer)
+			for i := range records {
+				holds := want[k]>>i&1 == 1
+				if has(first, uint32(i+1)) != holds || has(second, uint32(i+2)) != holds || has(first, uint32(i+1)) != holds {
+					t.Errorf("location %d has %q: want %t", i, name, holds)
+				}
+			}
 		}
 	}
 }

@@ -89,9 +89,8 @@ func (t *frameTable) grow(d *dict.Lists, n int) *tableFrames {
 	for i, name := range next.binaries {
 		b.binaryOf[name] = uint32(i)
 	}
-	var record []byte
-	for len(next.ends) < n && next.bytes <= mostTable {
-		b.add(d.ReadRecord(&record, uint32(len(next.ends)+1)))
+	for reader := d.View().RecordReader(); len(next.ends) < n && next.bytes <= mostTable; {
+		b.add(reader, uint32(len(next.ends)+1))
 	}
 	if next.bytes > mostTable { // it is kept to say so
 		next = tableFrames{bytes: next.bytes}
@@ -116,10 +115,10 @@ const (
 	tableName     = 64
 )
 
-// add adds the next location.
-func (b *tableBuilder) add(record []byte) {
+// add adds the next location, which is the one of an element.
+func (b *tableBuilder) add(from *dict.RecordReader, element uint32) {
 	y := &b.symbol
-	if err := b.of.Decode(&y.LocationRecord, record); err == nil && len(y.Lines) > 0 {
+	if _, err := b.of.DecodeElement(&y.LocationRecord, from, element); err == nil && len(y.Lines) > 0 {
 		binary, _, _ := y.Place()
 		for i := range y.Lines {
 			f := tableFrame{line: y.Lines[i].Line, function: b.function(FunctionID{y.Name(i), y.file(i)}), binary: 2 * b.binary(binary)}

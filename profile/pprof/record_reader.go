@@ -36,6 +36,7 @@ type RecordDecoder struct {
 	key       []byte            // buffer of a functionKey
 	mapping   *pprof.Mapping    // mapping of the previous record
 	lines     []RecordLine      // memory for the lines of the next records
+	known     *knownCodes       // of DecodeElement
 }
 
 // namedFunction is a function with its shown name. Functions with the same shown name and file have one number.
@@ -80,13 +81,7 @@ func (d *RecordDecoder) Decode(l *LocationRecord, record []byte) error {
 	for i := range l.Lines {
 		d.line(&r, &l.Lines[i])
 	}
-	m.File += d.text(r.bytes(), last.File)
-	m.Start = r.uvarint()
-	m.Limit = m.Start + r.uvarint()
-	m.Offset = r.uvarint()
-	has := r.uvarint()
-	m.HasFunctions, m.HasFilenames = has&HasFunctions != 0, has&HasFilenames != 0
-	m.HasLineNumbers, m.HasInlineFrames = has&HasLineNumbers != 0, has&HasInlineFrames != 0
+	has := d.restOfMapping(&r, &m, last.File)
 	if !r.done() {
 		*l = LocationRecord{}
 		return fmt.Errorf("%w of %d bytes", ErrLocation, len(record))
@@ -99,6 +94,18 @@ func (d *RecordDecoder) Decode(l *LocationRecord, record []byte) error {
 		d.name(l)
 	}
 	return nil
+}
+
+// restOfMapping reads what a record has behind its lines, and returns the bits of FlatMapping.Has. The file is likely to be `likely`.
+func (d *RecordDecoder) restOfMapping(r *recordReader, m *pprof.Mapping, likely string) (has uint64) {
+	m.File += d.text(r.bytes(), likely)
+	m.Start = r.uvarint()
+	m.Limit = m.Start + r.uvarint()
+	m.Offset = r.uvarint()
+	has = r.uvarint()
+	m.HasFunctions, m.HasFilenames = has&HasFunctions != 0, has&HasFilenames != 0
+	m.HasLineNumbers, m.HasInlineFrames = has&HasLineNumbers != 0, has&HasInlineFrames != 0
+	return has
 }
 
 // shared returns a mapping equal to m. It returns last if that is equal.
@@ -169,12 +176,21 @@ func (d *RecordDecoder) text(b []byte, likely string) string {
 
 // setFunction makes a function that of a line. A function is new once.
 func setFunction[T string | []byte](d *RecordDecoder, ln *RecordLine, name, file T) {
+	d.named[functionOf(d, name, file)].setLine(ln)
+}
+
+// functionOf returns the index in named of a function.
+func functionOf[T string | []byte](d *RecordDecoder, name, file T) uint32 {
 	d.key = appendFunctionKey(d.key[:0], name, file)
 	at, known := d.functions[string(d.key)]
 	if !known {
 		at = d.function(string(d.key), len(name), len(file))
 	}
-	f := &d.named[at]
+	return at
+}
+
+// setLine makes the function that of a line.
+func (f *namedFunction) setLine(ln *RecordLine) {
 	ln.Function, ln.File, ln.Shown, ln.Number = f.name, f.file, f.shown, f.number
 }
 

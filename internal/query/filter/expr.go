@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/internal/pattern"
 	"github.com/granarydb/granary/schema"
 )
@@ -24,7 +25,7 @@ type Expr struct {
 	value   any
 	pattern *pattern.Regexp
 	holds   func(value any) bool
-	element func(id uuid.UUID, record []byte) bool
+	element func(from *dict.RecordReader, element uint32) bool
 	args    []Expr
 }
 
@@ -107,6 +108,16 @@ func Func(column string, f func(value any) bool) Expr {
 
 // HasElement holds for lists with an element for which f returns true.
 func HasElement(column string, f func(id uuid.UUID, record []byte) bool) Expr {
+	if f == nil {
+		return HasRecord(column, nil)
+	}
+	return HasRecord(column, func(from *dict.RecordReader, element uint32) bool {
+		return f(from.Element(element), from.Record(element))
+	})
+}
+
+// HasRecord is HasElement with a reader of the element's record.
+func HasRecord(column string, f func(from *dict.RecordReader, element uint32) bool) Expr {
 	return Expr{op: opElement, column: column, element: f}
 }
 

@@ -7,7 +7,9 @@ import (
 	"math"
 
 	"github.com/google/uuid"
+
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/schema"
@@ -27,7 +29,7 @@ type leaf struct {
 	idHash  encoding.IDHash         // of id
 	text    *string                 // the only matching value, if it is a string
 	known   []*leafKnown            // by generation; usually one
-	element func(id uuid.UUID, record []byte) bool
+	element func(from *dict.RecordReader, element uint32) bool
 	lists   map[*granule.Generation]*ListFilter
 	work    *filterWork
 

@@ -135,7 +135,7 @@ func (l *leaf) ofTable(table *encoding.Words, test func(uint64) bool) []byte {
 func (l *leaf) listsOf(gen *granule.Generation) *ListFilter {
 	f := l.lists[gen]
 	if f == nil {
-		f = &ListFilter{lists: gen.Lists, holds: l.element, work: l.work}
+		f = ElementCondition{l.element, l.work}.Of(gen.Lists)
 		if l.work.manySeries(gen) {
 			f.looked = f.lists.Len()
 		}

@@ -3,8 +3,6 @@ package filter
 import (
 	"slices"
 
-	"github.com/google/uuid"
-
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/encoding/dict"
 )
@@ -13,26 +11,26 @@ import (
 // belongs to one goroutine.
 type ListFilter struct {
 	lists    *dict.Lists
-	holds    func(id uuid.UUID, record []byte) bool
+	reader   *dict.RecordReader
+	holds    func(from *dict.RecordReader, element uint32) bool
 	elements []truth // by code of an element
 	known    []truth // by code of a list, for lists evaluated one by one
 	looked   int     // number of lists evaluated one by one
 	all      []uint64
 	codes    []uint32
-	record   []byte // buffer of ReadRecord
 	work     *filterWork
 }
 
 // ElementCondition is a condition on the elements in a list column. It belongs to the chooser's
 // goroutine.
 type ElementCondition struct {
-	holds func(id uuid.UUID, record []byte) bool
+	holds func(from *dict.RecordReader, element uint32) bool
 	work  *filterWork
 }
 
 // Of returns the filter of a dictionary's lists.
 func (c ElementCondition) Of(lists *dict.Lists) *ListFilter {
-	return &ListFilter{lists: lists, holds: c.holds, work: c.work}
+	return &ListFilter{lists: lists, reader: lists.View().RecordReader(), holds: c.holds, work: c.work}
 }
 
 // Evaluating one list takes ten times as long as its share of a pass over all lists in the dictionary,
@@ -100,8 +98,8 @@ func (f *ListFilter) Cancelled() bool { return f.work.stopped }
 func (f *ListFilter) lookAtAll(code uint32) bool {
 	n := f.lists.Elements()
 	f.grow(n)
-	for e, record := range f.lists.Records() { // in the order of the records, because that has few cache misses
-		if f.ask(e, record); f.work.stopped {
+	for e := range f.lists.RecordOrder() { // because it has few cache misses
+		if f.ask(e); f.work.stopped {
 			return false
 		}
 	}
@@ -111,7 +109,7 @@ func (f *ListFilter) lookAtAll(code uint32) bool {
 			if f.work.isStopped() {
 				return false
 			}
-			f.askFor(uint32(e))
+			f.ask(uint32(e))
 		}
 		wanted[e/64] |= encoding.FromBool(f.elements[e] == yes) << (e % 64)
 	}
@@ -131,23 +129,18 @@ func (f *ListFilter) one(code uint32) bool {
 // element reports whether an element matches, and caches the result.
 func (f *ListFilter) element(code uint32) bool {
 	if int(code) >= len(f.elements) || f.elements[code] == unknown {
-		f.askFor(code)
+		f.ask(code)
 	}
 	return f.elements[code] == yes
 }
 
-// askFor evaluates an element.
-func (f *ListFilter) askFor(code uint32) {
-	f.ask(code, f.lists.ReadRecord(&f.record, code))
-}
-
-// ask evaluates an element with its record, unless its result is cached or the query was cancelled.
-func (f *ListFilter) ask(code uint32, record []byte) {
+// ask evaluates an element, unless its result is cached or the query was cancelled.
+func (f *ListFilter) ask(code uint32) {
 	if int(code) >= len(f.elements) {
 		f.grow(f.lists.Elements())
 	}
 	if f.elements[code] == unknown && !f.work.isStopped() {
-		f.elements[code] = truthOf(f.holds(f.lists.Element(code), record))
+		f.elements[code] = truthOf(f.holds(f.reader, code))
 	}
 }
 
