@@ -99,7 +99,7 @@ func TestLocationColumns_Refused(t *testing.T) {
 		t.Fatal(err)
 	}
 	// An image of a location whose binary is described by the text abc.
-	image := slices.Concat([]byte{0, 1}, make([]byte, 16), []byte{1, 0}, []byte("\x00\x01\x03abc"), []byte{0, 1, 0, 1}, []byte{0, 0})
+	image := slices.Concat([]byte{0, 1, 2}, make([]byte, 16), []byte{0}, []byte("\x00\x01\x03abc"), []byte{0, 1, 0, 1}, []byte{0, 0})
 	damaged := dict.NewLists(1)
 	add, rest, err := damaged.OpenImage(image, dict.LocationCodes, 100, 100)
 	if err != nil || len(rest) > 0 {

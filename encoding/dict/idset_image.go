@@ -1,25 +1,17 @@
 package dict
 
 import (
-	"github.com/google/uuid"
+	"iter"
 
-	"github.com/granarydb/granary/internal/fields"
+	"github.com/google/uuid"
 )
 
-// image adds the ids with codes above since up to last.
-func (s *idSet) image(w *fields.Writer, since, last int) {
-	for i := since; i < last; i++ {
-		id := s.ids.at(i)
-		w.Raw(id[:])
-	}
-}
-
-// addImage adds ids that lie end to end; they cannot be found before fill.
-func (s *idSet) addImage(ids []byte) {
+// addImage adds ids; they cannot be found before fill.
+func (s *idSet) addImage(ids iter.Seq[uuid.UUID]) {
 	n := s.len()
-	for ; len(ids) > 0; ids = ids[len(uuid.UUID{}):] {
+	for id := range ids {
 		s.ids.grow(n)
-		*s.ids.at(n) = uuid.UUID(ids[:len(uuid.UUID{})])
+		*s.ids.at(n) = id
 		n++
 	}
 	s.n.Store(uint32(n))

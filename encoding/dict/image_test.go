@@ -113,6 +113,8 @@ func sampleLists(t testing.TB) (d *Lists, first, second []byte) {
 	mustElement(t, d, uuidOf(4), "late")
 	mustElement(t, d, uuidOf(7), locationText(1<<32, line("a function 3", "_main", "a function 3", 7, -1, 0), line("one more", "one more", "", 0, 0, 1))) // texts that are known, and two
 	mustElement(t, d, uuidOf(500), "new")
+	hashed := locationText(77, line("one more", "one more", "", 0, 0, 0))
+	mustElement(t, d, recordHash([]byte(hashed)), hashed)
 	mustLists(t, d, [][]uuid.UUID{{uuidOf(500), uuidOf(4), uuidOf(2), uuidOf(1)}, {}})
 	second, _ = d.AppendImage(nil, mark)
 	return d, first, second
@@ -132,7 +134,7 @@ func TestListsImageGolden(t *testing.T) {
 	}
 	got.addImage(&in)
 	checkSame(t, d, got)
-	checkGolden(t, "lists_image.golden", "# An image: an element, three records, one of them new for two elements that were known, and two lists.\n"+
+	checkGolden(t, "lists_image.golden", "# An image: two elements, one with the hash of its record, four records, one of them new for two elements that were known, and two lists.\n"+
 		"# Made by: go test ./encoding/dict -run TestListsImageGolden -update\n# A field a line: its place, its bytes in order, and their meaning.\n\n"+dump.Text.String())
 }
 
@@ -213,7 +215,11 @@ func TestListsImages(t *testing.T) {
 					t.Fatal(err)
 				}
 			case 3:
-				if _, err := source.InternElement(uuidOf(rapid.IntRange(0, 60).Draw(t, "id")), drawRecord(t)); err != nil {
+				id, record := uuidOf(rapid.IntRange(0, 60).Draw(t, "id")), drawRecord(t)
+				if rapid.Bool().Draw(t, "hashed") {
+					id = recordHash(record)
+				}
+				if _, err := source.InternElement(id, record); err != nil {
 					t.Fatal(err)
 				}
 			default:
@@ -493,9 +499,8 @@ func TestImageErrors(t *testing.T) {
 	list := func(shared, own, width int, codes ...byte) []byte {
 		return slices.Concat([]byte{byte(shared), byte(own<<widthBits | (width - 1))}, codes)
 	}
-	two := append([]byte{0, 2}, make([]byte, 32)...) // two elements
-	two = append(two, 0, 0, 0)                       // without records, none late
-	none := []byte{0, 0}                             // no record
+	two := slices.Concat([]byte{0, 2, 0, 0}, make([]byte, 32), []byte{0}) // two elements without records, none late
+	none := []byte{0, 0}                                                  // no record
 	many := []byte{0, 17}
 	for i := range 17 {
 		many = append(many, list(min(i, 1), 1-min(i, 1), 1, []byte{1}[:1-min(i, 1)]...)...)
@@ -506,9 +511,12 @@ func TestImageErrors(t *testing.T) {
 		want  string
 	}{
 		{"elements that follow others", []byte{1, 0}, "0 elements follow 1, and the dictionary has 0"},
-		{"elements beyond the end", []byte{0, 9, 1, 2}, "elements is 9, and there are bytes for 0"},
-		{"a record that is not there", slices.Concat([]byte{0, 1}, make([]byte, 16), []byte{1, 0}, none, none, none), "an element has record 1 of 0"},
-		{"a record below 1", slices.Concat([]byte{0, 1}, make([]byte, 16), []byte{2, 0}, none, none, none), "an element has record 0"},
+		{"elements beyond the end", []byte{0, 9, 1, 2}, "elements is 9, and there are bytes for 2"},
+		{"a record that is not there", slices.Concat([]byte{0, 1, 2}, make([]byte, 16), []byte{0}, none, none, none), "an element has record 1 of 0"},
+		{"a hashed record that is not there", slices.Concat([]byte{0, 1, 1, 0}, none, none, none), "an element has record 1 of 0"},
+		{"a record that is hashed twice", slices.Concat([]byte{0, 4, 1, 1, 5, 1}, make([]byte, 16), []byte{0}, none, none, none), "an element has the hash of record 2, which is not behind 2"},
+		{"a record below 1", slices.Concat([]byte{0, 1, 3}, make([]byte, 16), []byte{0}, none, none, none), "an element has record 0"},
+		{"elements without ids", []byte{0, 2, 0, 0, 1, 2, 3}, "ids has 32 bytes, and 3 are left"},
 		{"a late record of no element", slices.Concat(two[:len(two)-1], []byte{1, 3, 1}, none, none, none), "element is 3, at most 0"},
 		{"records that follow others", slices.Concat(two, none, []byte{1, 0}, none), "0 records follow 1, and the dictionary has 0"},
 		{"texts that follow others", slices.Concat(two, []byte{1, 0}, none, none), "0 values follow 1, and the dictionary has 0"},

@@ -5,6 +5,9 @@ import (
 	"encoding/binary"
 	"iter"
 	"math/bits"
+
+	"github.com/google/uuid"
+	"github.com/zeebo/xxh3"
 )
 
 // location is the parts of a record in the form that package profile/pprof gives a location. They are the record's memory.
@@ -35,8 +38,7 @@ type recordLine struct {
 }
 
 // parseLocation returns the parts of a record, with its lines in the memory of lines. It returns false for a record of another
-// form, which includes a number in more bytes than it needs. It also does if the texts have fewer than leastText bytes in the
-// mean, because new ones would take many times their length.
+// form, which includes a number in more bytes than it needs.
 func parseLocation(record []byte, lines []recordLine) (l location, ok bool) {
 	in := recordParser{rest: record}
 	in.number()
@@ -57,14 +59,15 @@ func parseLocation(record []byte, lines []recordLine) (l location, ok bool) {
 	for range 4 {
 		in.number()
 	}
-	return l, !in.bad && len(in.rest) == 0 && l.measure(len(record))
+	return l, !in.bad && len(in.rest) == 0
 }
 
 // leastLine is the least number of bytes of a line.
 const leastLine = 7
 
-// measure sets own, and reports whether the texts are long enough.
-func (l *location) measure(record int) bool {
+// shares sets own, and reports whether the texts have leastText bytes or more in the mean. New texts would take many times their
+// length if they were shorter.
+func (l *location) shares(record []byte) bool {
 	bytes, texts := len(l.head)+len(l.tail), 1
 	inTexts := bytes
 	for i := range l.lines {
@@ -76,7 +79,7 @@ func (l *location) measure(record int) bool {
 			}
 		}
 	}
-	l.own = record - inTexts
+	l.own = len(record) - inTexts
 	return bytes >= leastText*texts
 }
 
@@ -261,8 +264,8 @@ func behind(base uint32, code uint64) uint32 {
 // signed returns the number of a varint with a sign.
 func signed(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
 
-// appendLocation appends the record of a stored location.
-func (v *recordsView) appendLocation(record, stored []byte) []byte {
+// appendLocation appends the record of a stored location, and returns the length of its tail.
+func (v *recordsView) appendLocation(record, stored []byte) (out []byte, tail int) {
 	c := locationCursor{stored}
 	code, address, lines := c.head()
 	text := v.text(code)
@@ -288,5 +291,30 @@ func (v *recordsView) appendLocation(record, stored []byte) []byte {
 		record = binary.AppendVarint(record, ln.Line)
 		record = binary.AppendVarint(record, ln.Column)
 	}
-	return append(record, in.rest...)
+	return append(record, in.rest...), len(in.rest)
+}
+
+// RecordID returns the id of the location with an identity: its record without the tail. It is a UUID of version 8 from the
+// 128-bit xxh3. The hash is not keyed, because the same code must have the same id in every process and store. It costs
+// 30 ns.
+func RecordID(identity []byte) uuid.UUID {
+	id := uuid.UUID(xxh3.Hash128(identity).Bytes())
+	id[6] = id[6]&0x0f | 0x80
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}
+
+// id returns the id of the i-th record as that of a location, for any record.
+func (v *recordsView) id(buf *[]byte, i int) uuid.UUID {
+	if stored := v.from(i); stored[0] != wholeForm && stored[0] != textsForm {
+		record, tail := v.appendLocation((*buf)[:0], stored)
+		*buf = record
+		return RecordID(record[:len(record)-tail])
+	}
+	record := v.read(buf, i)
+	var few [8]recordLine
+	if l, ok := parseLocation(record, few[:0]); ok {
+		record = record[:len(record)-len(l.tail)]
+	}
+	return RecordID(record)
 }

@@ -67,7 +67,7 @@ func (r *records) add(record []byte) (uint32, error) {
 		r.work = &recordWriter{}
 	}
 	l, ok := parseLocation(record, r.work.lines[:0])
-	if !ok {
+	if !ok || !l.shares(record) {
 		return r.keepWhole(record), nil
 	}
 	stored, err := r.appendLocation(r.work.stored[:0], &l)
@@ -206,7 +206,7 @@ func (v *recordsView) read(buf *[]byte, i int) []byte {
 	case textsForm:
 		*buf = v.appendTexts((*buf)[:0], stored[1:])
 	default:
-		*buf = v.appendLocation((*buf)[:0], stored)
+		*buf, _ = v.appendLocation((*buf)[:0], stored)
 	}
 	return *buf
 }
@@ -264,7 +264,7 @@ func (d *Lists) CountRecord(g *Growth, record []byte) {
 	g.Records++
 	var few [8]recordLine
 	l, ok := parseLocation(record, few[:0])
-	if !ok {
+	if !ok || !l.shares(record) {
 		g.OwnBytes += len(record)
 		return
 	}

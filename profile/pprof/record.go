@@ -7,7 +7,8 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 	"github.com/google/uuid"
-	"github.com/zeebo/xxh3"
+
+	"github.com/granarydb/granary/encoding/dict"
 )
 
 // LocationRecord is a location in the form that a store keeps beside its id. It has everything needed to
@@ -103,7 +104,7 @@ func (f *Flat) AppendLocation(dst []byte, i uint32) ([]byte, uuid.UUID) {
 	for k := range lines {
 		dst = f.appendLine(dst, &lines[k])
 	}
-	id := locationID(dst[start:])
+	id := dict.RecordID(dst[start:])
 	dst = appendString(dst, rest)
 	dst = binary.AppendUvarint(dst, m.Start)
 	dst = binary.AppendUvarint(dst, m.Limit-m.Start)
@@ -124,15 +125,6 @@ func (f *Flat) appendLine(dst []byte, ln *FlatLine) []byte {
 	dst = binary.AppendVarint(dst, fn.StartLine)
 	dst = binary.AppendVarint(dst, ln.Line)
 	return binary.AppendVarint(dst, ln.Column)
-}
-
-// locationID returns a version 8 UUID from the 128-bit xxh3 of an identity. The hash is not keyed,
-// because the same code must have the same id in every process and store.
-func locationID(identity []byte) uuid.UUID {
-	id := uuid.UUID(xxh3.Hash128(identity).Bytes())
-	id[6] = id[6]&0x0f | 0x80
-	id[8] = id[8]&0x3f | 0x80
-	return id
 }
 
 func appendString(dst []byte, s string) []byte {
