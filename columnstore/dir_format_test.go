@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/files"
@@ -86,15 +87,18 @@ func writeFormat(t *testing.T, root string) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 8 {
 		codes, err := table.Codes(int64(i%3) * 2000)
+		id, location := formatLocation(i)
 		if err == nil { // records of elements that rows have already, and of new elements
-			_, err = codes.Elements(nil, []uuid.UUID{{byte(i)}, {1}}, [][]byte{fmt.Append(nil, "record ", i), []byte("record of 1")})
+			_, err = codes.Elements(nil, []uuid.UUID{{byte(i)}, {1}, id, {9, 9}}, [][]byte{fmt.Append(nil, "record ", i), []byte("record of 1"), location, location})
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		tx := store.Begin()
 		for _, into := range []*Table{table, plain} {
-			if err := tx.Insert(t.Context(), into, batchOf(rng, randomRows(rng, 30))); err != nil {
+			rows := randomRows(rng, 30)
+			rows[0]["stack"] = []uuid.UUID{id, {9, 9}}
+			if err := tx.Insert(t.Context(), into, batchOf(rng, rows)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -131,6 +135,12 @@ func writeFormat(t *testing.T, root string) {
 	if err := os.WriteFile(filepath.Join(root, "contents"), []byte(contentsText(t, store)), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// formatLocation returns a location's id and its record.
+func formatLocation(i int) (uuid.UUID, []byte) {
+	identity := fmt.Appendf(nil, "\x02\x0aa build id\x00\x07\x01\x01\x0eformat.writer%d\x0eformat.writer%d\x09format.go\x00%c\x00", i, i, 2*i)
+	return dict.RecordID(identity), append(identity, "\x0c/usr/bin/app\x00\x00\x00\x0f"...)
 }
 
 // contentsText returns all rows, notes and states of a store.

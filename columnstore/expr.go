@@ -70,10 +70,11 @@ func HasElement(column string, f func(id uuid.UUID, record []byte) bool) Expr {
 	return filter.HasElement(column, f)
 }
 
-// HasRecord is HasElement with a reader of the record, which is valid during the call. It serves conditions that look at a
-// record's texts once for all elements that share them.
-func HasRecord(column string, f func(from *dict.RecordReader, element uint32) bool) Expr {
-	return filter.HasRecord(column, f)
+// ElementFunc is HasElement for a function that reads the element's record itself, as codes of the texts in it. So f can look at
+// a text once for all elements that share it. Within a query f gets the same reader for all elements of a dictionary. f may
+// keep it to compare it, and may read with it only during the call.
+func ElementFunc(column string, f func(from *dict.RecordReader, element uint32) bool) Expr {
+	return filter.ElementFunc(column, f)
 }
 
 // IsNull holds if the column has no value. Not(IsNull) holds if it has one.

@@ -92,6 +92,41 @@ func checkElement(t *rapid.T, c *codec.LocationColumns, decoder *codec.RecordDec
 	}
 }
 
+// Columns of two dictionaries with the same codes have the texts of both, and know those of one reader again.
+func TestLocationColumns_Readers(t *testing.T) {
+	var c codec.LocationColumns
+	var readers []*dict.RecordReader
+	var records [][]byte
+	for _, name := range []string{"first", "second"} {
+		l := pprof.Location{
+			Address: 5000, Mapping: &pprof.Mapping{File: "/the/" + name + "/binary", BuildID: "id of the " + name, Start: 4096, Limit: 8192},
+			Line: []pprof.Line{{Function: &pprof.Function{Name: "a function of the " + name, SystemName: "a system name of the " + name, Filename: "/the/" + name + "/file"}}},
+		}
+		record, _ := locationRecord(nil, &l, l.Mapping)
+		d := dict.NewLists(1)
+		if _, err := d.InternElement(uuid.UUID{1}, record); err != nil {
+			t.Fatal(err)
+		}
+		readers, records = append(readers, d.View().RecordReader()), append(records, record)
+	}
+	for _, k := range []int{0, 1, 1, 0, 0} {
+		var of codec.LocationColumns
+		if _, err := of.AppendRecord(records[k]); err != nil {
+			t.Fatal(err)
+		}
+		file, build, err := c.Binary(readers[k], 1)
+		at, appendErr := c.Append(readers[k], 1)
+		if err != nil || appendErr != nil || c.Texts[file] != of.Texts[of.Files[0]] || c.Texts[build] != of.Texts[of.BuildIDs[0]] || file != c.Files[at] {
+			t.Errorf("of reader %d: %q, %q of location %d, %v, %v", k, c.Texts[file], c.Texts[build], at, err, appendErr)
+		}
+		ln := c.LineEnds[at]
+		got := []string{c.Texts[c.Functions[ln]], c.Texts[c.SystemNames[ln]], c.Texts[c.SourceFiles[ln]]}
+		if want := []string{of.Texts[of.Functions[0]], of.Texts[of.SystemNames[0]], of.Texts[of.SourceFiles[0]]}; !slices.Equal(got, want) {
+			t.Errorf("of reader %d: %q, want %q", k, got, want)
+		}
+	}
+}
+
 // Elements that are no locations are refused, and leave the columns as they are. An element without a record has no symbols.
 func TestLocationColumns_Refused(t *testing.T) {
 	record := dict.NewLists(1)

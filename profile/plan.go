@@ -98,7 +98,7 @@ func (c FrameCondition) expr(namer codec.Namer, stop pattern.Stop) columnstore.E
 
 // hasLocation returns a condition that holds for rows whose stack has a location for which f returns true.
 func hasLocation(f symbols.Holds) columnstore.Expr {
-	return columnstore.HasRecord(ColumnStacktrace, f)
+	return columnstore.ElementFunc(ColumnStacktrace, f)
 }
 
 // rows returns the condition that a row is chosen and has one of the types, if any.

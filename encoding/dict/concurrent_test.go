@@ -169,7 +169,11 @@ func (s *threads) look(t *testing.T, list int) {
 		t.Errorf("list %d of %d has %d elements, want %d", code, s.dict.Len(), s.dict.listLen(code), len(want))
 	}
 	elements := s.dict.List(nil, code)
+	reader := s.dict.View().RecordReader()
 	for i, element := range elements {
+		if _, l := reader.Read(element); l != nil && string(reader.Text(l.Lines[0].Function)) != want[i].String() {
+			t.Errorf("element %d has the function %q", element, reader.Text(l.Lines[0].Function))
+		}
 		if int(element) > s.dict.Elements() || s.dict.Element(element) != want[i] || s.dict.FindElement(want[i]) != element {
 			t.Errorf("list %d: element %d is %v, want %v", code, element, s.dict.Element(element), want[i])
 		}

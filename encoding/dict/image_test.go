@@ -2,6 +2,7 @@ package dict
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -494,6 +495,50 @@ func TestImageOfEqualThings(t *testing.T) {
 	}
 }
 
+// Two images that a release of version SharedTexts wrote, one after the other, and what they have.
+func TestListsImage_SharedTexts(t *testing.T) {
+	images := []string{
+		"0004000000000000000000000000000000010000000000000000000000000000000200000000000000000000000000000003000000000000" +
+			"00000000000000000004010101000000050a0a0c0d1161206275696c642069646d61696e2e77726974652f7573722f62696e2f6170706120" +
+			"6c6f6e6765722074657874616e64206f6e65206d6f72652074657874000302020a0105000701010a02010a020c076d61696e2e676f000600" +
+			"0c03040000000f00010104071f73686f7274800500000573686f727400000100080201",
+		"0401000000000000000000000000000000050301040405011f746865206c617465206f6e652c20616e64206f6e65206d6f72652074657874" +
+			"0302000600000100050000010100140102030405",
+	}
+	d := NewLists(2)
+	for _, text := range images {
+		image, err := hex.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add, rest, err := d.OpenImage(image, SharedTexts, testList, testRecord)
+		if err != nil || len(rest) > 0 {
+			t.Fatalf("%d bytes are left, %v", len(rest), err)
+		}
+		add()
+	}
+	mustElement(t, d, uuidOf(6), locationText(6, line("and one more text", "", "", 0, 0, 0))) // beside them, with a text of theirs
+	image, _ := d.AppendImage(nil, ListsMark{})
+	again := NewLists(3)
+	addImage(t, again, image)
+	checkSame(t, d, again)
+	records := []string{
+		"\x02\x0aa build id\x00\x07\x01\x01\x0amain.write\x0amain.write\x07main.go\x00\x06\x00\x0c/usr/bin/app\x00\x00\x00\x0f",
+		"\x01a longer text\x1fshort\x80and one more text", "short", "the late one, and one more text", "\x00and one more text",
+		locationText(6, line("and one more text", "", "", 0, 0, 0)),
+	}
+	for i, want := range records {
+		if got := again.Record(again.FindElement(uuidOf(i + 1))); string(got) != want {
+			t.Errorf("record %d is %q, want %q", i+1, got, want)
+		}
+	}
+	for code, want := range [][]uuid.UUID{{uuidOf(1), uuidOf(2)}, {uuidOf(5), uuidOf(4), uuidOf(3), uuidOf(2), uuidOf(1)}} {
+		if got := again.UUIDs(nil, uint32(code+1)); !slices.Equal(got, want) || again.FindList(want) != uint32(code+1) {
+			t.Errorf("list %d is %v, want %v", code+1, got, want)
+		}
+	}
+}
+
 // What reading relies on is checked, and the error names the place.
 func TestImageErrors(t *testing.T) {
 	list := func(shared, own, width int, codes ...byte) []byte {
@@ -522,17 +567,19 @@ func TestImageErrors(t *testing.T) {
 		{"texts that follow others", slices.Concat(two, []byte{1, 0}, none, none), "0 values follow 1, and the dictionary has 0"},
 		{"a long record", slices.Concat(two, none, []byte{0, 1, 0x0f, 0xe9, 0x07}, make([]byte, 1001), none), "record 1 has 1001 bytes, at most 1000"},
 		{"a long location", slices.Concat(two, []byte{0, 1, 0xe7, 0x07}, make([]byte, 999), []byte{0, 1, 0, 1}, none), "record 1 has 1001 bytes, at most 1000"},
-		{"a location with long lines", slices.Concat(two, []byte{0, 1, 0xf3, 0x03}, make([]byte, 499), []byte{0, 1, 0x11, 0, 7, 1, 1, 0, 0, 0, 0}, none), "record 1 has 1009 bytes, at most 1000"},
+		{"a location with long lines", slices.Concat(two, []byte{0, 1, 0xf3, 0x03}, make([]byte, 499), []byte{0, 1, 0x11, 1, 7, 1, 1, 0, 0, 0, 0}, none), "record 1 has 1508 bytes, at most 1000"},
 		{"a record with long texts", slices.Concat(two, []byte{0, 1, 0xe7, 0x07}, make([]byte, 999), []byte{0, 1, 0x1f, 2, 0, 0, 1, 0, 0}, none), "record 1 has 1001 bytes, at most 1000"},
 		{"a form that is not there", slices.Concat(two, none, []byte{0, 1, 9, 0}, make([]byte, 9), none), "record 1 has the form 0x9"},
 		{"a binary that is not there", slices.Concat(two, []byte{0, 1, 1, 0, 0, 1, 0, 2}, none), "binary is 2, at most 1"},
-		{"a function that is not there", slices.Concat(two, none, []byte{0, 1, 0x10, 0, 1, 0, 0, 0, 0, 0}, none), "function is 1, at most 0"},
-		{"a system name that is not there", slices.Concat(two, none, []byte{0, 1, 0x10, 0, 0, 2, 0, 0, 0, 0}, none), "system name is 2, at most 1"},
-		{"a file that is not there", slices.Concat(two, none, []byte{0, 1, 0x10, 0, 0, 0, 1, 0, 0, 0}, none), "file is 1, at most 0"},
+		{"a location without a binary", slices.Concat(two, []byte{0, 1, 1, 0, 0, 1, 0, 0}, none), "record 1 has no binary"},
+		{"a function that is not there", slices.Concat(two, []byte{0, 1, 1, 0, 0, 1, 0x10, 1, 2, 0, 0, 0, 0, 0}, none), "function is 2, at most 1"},
+		{"a system name that is not there", slices.Concat(two, []byte{0, 1, 1, 0, 0, 1, 0x10, 1, 0, 3, 0, 0, 0, 0}, none), "system name is 3, at most 2"},
+		{"a file that is not there", slices.Concat(two, []byte{0, 1, 1, 0, 0, 1, 0x10, 1, 0, 0, 2, 0, 0, 0}, none), "file is 2, at most 1"},
 		{"a text that is not there", slices.Concat(two, []byte{0, 1, 1, 0, 0, 1, 0x1f, 0, 2, 0, 0}, none), "text is 2, at most 1"},
 		{"a record without an end", slices.Concat(two, none, []byte{0, 1, 0x1f, 2, 0}), "own bytes is 2, and there are bytes for 1"},
-		{"a cut address", slices.Concat(two, none, []byte{0, 1, 8, 0, 1}), "address has 8 bytes, and 1 are left"},
-		{"lines beyond the end", slices.Concat(two, none, []byte{0, 1, 0xf0, 9, 1}), "lines is 9, and there are bytes for 0"},
+		{"a cut address", slices.Concat(two, []byte{0, 1, 1, 0, 0, 1, 8, 1, 1}), "address has 8 bytes, and 1 are left"},
+		{"a line beyond the end", slices.Concat(two, []byte{0, 1, 1, 0, 0, 1, 0xf0, 0, 1}), "function is no number"},
+		{"many lines", slices.Concat(two, []byte{0, 1, 1, 0, 0, 1, 0xf0, 0xf2, 1, 1}), "lines is 242, at most 241"},
 		{"a cut record", slices.Concat(two, []byte{0, 1, 9, 1, 1, 1}), "1 values have 9 bytes, and 3 are left"},
 		{"an element that is not there", slices.Concat(two, none, none, []byte{0, 1}, list(0, 1, 1, 3)), "list 1 has element 3 of 2"},
 		{"element 0", slices.Concat(two, none, none, []byte{0, 1}, list(0, 1, 1, 0)), "list 1 has element 0 of 2"},

@@ -25,18 +25,19 @@ var (
 // All methods are safe for concurrent use. Reading by code and searching take no lock; adding takes one
 // lock for the whole dictionary.
 type Lists struct {
-	seed     uint64
-	key      elementKey
-	elements idSet
-	hashes   idSet      // lists' hashes, with the lists' codes
-	lists    frontCoded // the last element first: for stacks, the root
-	records  records
-	recordOf stable[atomic.Uint32] // by element code-1: code in records, or 0
-	verify   atomic.Bool
-	settled  atomic.Uint32 // lists that every later search finds
-	bare     atomic.Bool   // read from an image: hashes and slots are made when they are needed
-	logged   atomic.Uint32 // elements that are in an image
-	beside   atomic.Value
+	seed      uint64
+	key       elementKey
+	elements  idSet
+	hashes    idSet      // lists' hashes, with the lists' codes
+	lists     frontCoded // the last element first: for stacks, the root
+	records   records
+	recordOf  stable[atomic.Uint32] // by element code-1: code in records, or 0
+	hashedIDs stable[atomic.Uint64] // by element code-1, a bit each: its id is known to be the hash of its record
+	verify    atomic.Bool
+	settled   atomic.Uint32 // lists that every later search finds
+	bare      atomic.Bool   // read from an image: hashes and slots are made when they are needed
+	logged    atomic.Uint32 // elements that are in an image
+	beside    atomic.Value
 
 	mu   sync.Mutex // held by writers
 	late []uint32   // elements up to logged that got a record since
@@ -101,14 +102,37 @@ func (d *Lists) keepRecord(code uint32, record []byte) error {
 	if len(record) == 0 || of.Load() != 0 {
 		return nil
 	}
-	kept, err := d.records.add(record)
-	if err == nil && of.CompareAndSwap(0, kept) && code <= d.logged.Load() {
+	kept, identity, err := d.records.add(record)
+	if err != nil || !of.CompareAndSwap(0, kept) {
+		return err
+	}
+	if RecordID(identity) == d.Element(code) {
+		d.setHashed(int(code) - 1)
+	}
+	if code <= d.logged.Load() {
 		d.mu.Lock()
 		d.late = append(d.late, code)
 		d.mu.Unlock()
 	}
-	return err
+	return nil
 }
+
+// setHashed notes that the i-th element's id is the hash of its record.
+func (d *Lists) setHashed(i int) { d.hashedIDs.at(i / 64).Or(1 << (i % 64)) }
+
+// isHashed reports what setHashed noted.
+func (d *Lists) isHashed(i int) bool { return d.hashedIDs.at(i/64).Load()>>(i%64)&1 == 1 }
+
+// growRecords makes room for the record of the i-th element, which follows the last. The caller holds mu.
+func (d *Lists) growRecords(i int) {
+	d.recordOf.grow(i)
+	if i%64 == 0 {
+		d.hashedIDs.grow(i / 64)
+	}
+}
+
+// recordRoom returns the heap bytes of what growRecords makes for n elements.
+func recordRoom(n int) int { return 4*paged(n) + 8*paged((n+63)/64) }
 
 // addElement searches again and adds the element. The caller holds mu.
 func (d *Lists) addElement(id *uuid.UUID, hash uint64) (uint32, error) {
@@ -118,7 +142,7 @@ func (d *Lists) addElement(id *uuid.UUID, hash uint64) (uint32, error) {
 	if d.elements.len() >= maxCodes {
 		return 0, ErrFull
 	}
-	d.recordOf.grow(d.elements.len())
+	d.growRecords(d.elements.len())
 	return d.elements.add(*id, hash, d.key.hash), nil
 }
 
@@ -196,7 +220,7 @@ func (d *Lists) Need(g Growth) int {
 	defer d.mu.Unlock()
 	n := d.Elements()
 	const list, member = 64, 16 + 8 + 4 // bytes of listWork, while it grows
-	return d.elements.need(g.Elements) + 4*(paged(n+g.Elements)-paged(n)) +
+	return d.elements.need(g.Elements) + recordRoom(n+g.Elements) - recordRoom(n) +
 		d.hashes.need(g.Lists) + d.lists.need(g.Lists, g.Members, g.Longest) + 2*(list*g.Lists+member*g.Members) +
 		d.records.need(&g)
 }
@@ -237,5 +261,5 @@ func (d *Lists) ListGrowth(lists [][]uint32) (g Growth) {
 func (d *Lists) Size() (lists, records int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.elements.heap() + d.hashes.heap() + d.lists.heap() + 4*(paged(d.Elements())+cap(d.late)), d.records.size()
+	return d.elements.heap() + d.hashes.heap() + d.lists.heap() + recordRoom(d.Elements()) + 4*cap(d.late), d.records.size()
 }

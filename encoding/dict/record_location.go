@@ -38,7 +38,8 @@ type recordLine struct {
 }
 
 // parseLocation returns the parts of a record, with its lines in the memory of lines. It returns false for a record of another
-// form, which includes a number in more bytes than it needs.
+// form, which includes a number in more bytes than it needs, and for one of more than mostLines lines, because its parts take
+// many times its bytes.
 func parseLocation(record []byte, lines []recordLine) (l location, ok bool) {
 	in := recordParser{rest: record}
 	in.number()
@@ -47,7 +48,7 @@ func parseLocation(record []byte, lines []recordLine) (l location, ok bool) {
 	l.head = record[:len(record)-len(in.rest)]
 	l.address = in.number()
 	n := in.number()
-	if n > uint64(len(in.rest)/leastLine) {
+	if n > min(mostLines, uint64(len(in.rest)/leastLine)) {
 		return l, false
 	}
 	l.lines = lines
@@ -62,8 +63,10 @@ func parseLocation(record []byte, lines []recordLine) (l location, ok bool) {
 	return l, !in.bad && len(in.rest) == 0
 }
 
-// leastLine is the least number of bytes of a line.
-const leastLine = 7
+const (
+	leastLine = 7   // bytes of a line, at least
+	mostLines = 256 // lines of a location that is kept as codes
+)
 
 // shares sets own, and reports whether the texts have leastText bytes or more in the mean. New texts would take many times their
 // length if they were shorter.
@@ -276,22 +279,31 @@ func (v *recordsView) appendLocation(record, stored []byte) (out []byte, tail in
 	record = append(record, text[:len(text)-len(in.rest)]...)
 	record = binary.AppendUvarint(record, address)
 	record = binary.AppendUvarint(record, uint64(lines))
-	var ln CodedLine
 	for range lines {
-		c.line(&ln, 0)
-		record = append(record, 0)
-		if ln.HasFunction {
-			record[len(record)-1] = 1
-		}
-		for _, code := range [...]uint32{ln.Function, ln.SystemName, ln.File} {
-			text := v.text(code)
-			record = append(binary.AppendUvarint(record, uint64(len(text))), text...)
-		}
-		record = binary.AppendVarint(record, ln.StartLine)
-		record = binary.AppendVarint(record, ln.Line)
-		record = binary.AppendVarint(record, ln.Column)
+		record = v.appendLine(record, &c)
 	}
 	return append(record, in.rest...), len(in.rest)
+}
+
+// appendLine appends the next line of a stored location to its record. Its first two numbers are the same bytes there.
+func (v *recordsView) appendLine(record []byte, c *locationCursor) []byte {
+	function, system, file := c.number(), c.number(), c.number()
+	if system == sameSystem {
+		system = function
+	} else if system > 0 {
+		system--
+	}
+	numbers := c.rest
+	c.number()
+	c.number()
+	numbers = numbers[:len(numbers)-len(c.rest)]
+	column := c.number()
+	record = append(record, byte(column&1))
+	for _, code := range [...]uint64{function, system, file} {
+		text := v.text(uint32(code))
+		record = append(binary.AppendUvarint(record, uint64(len(text))), text...)
+	}
+	return binary.AppendUvarint(append(record, numbers...), column>>1)
 }
 
 // RecordID returns the id of the location with an identity: its record without the tail. It is a UUID of version 8 from the

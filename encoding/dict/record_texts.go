@@ -11,7 +11,7 @@ import (
 //
 //	varint: own bytes | these bytes | varint: code of a text, 0 at the end | own bytes ...
 //
-// These records are read as they are, because codes of texts in later images follow those of their texts. addTexts makes the
+// These records are kept as they are read, because later images count on the codes of their texts. addTexts makes the
 // same texts of the whole records of version WholeRecords.
 
 // mostWhole is the bytes of whole records from which on these releases cut records.

@@ -58,7 +58,7 @@ func (r *RecordReader) Read(code uint32) (record []byte, location *CodedLocation
 	}
 	c, l, base := locationCursor{stored}, &r.location, r.known[dict].base
 	binary, address, lines := c.head()
-	l.Binary, l.Address = base+binary, address
+	l.Binary, l.Address = behind(base, uint64(binary)), address
 	if cap(l.Lines) < lines {
 		l.Lines = make([]CodedLine, lines)
 	}
@@ -84,7 +84,7 @@ func (r *RecordReader) Binary(code uint32) (record []byte, binary uint32) {
 		return record, 0
 	}
 	binary, _, _ = (&locationCursor{stored}).head()
-	return nil, r.known[dict].base + binary
+	return nil, behind(r.known[dict].base, uint64(binary))
 }
 
 // stored returns the stored form of an element's location and its dictionary, or the record if it is kept in another form.

@@ -56,28 +56,33 @@ const (
 	recordWriterSize = 4<<recentBits + 4<<10 // bounds the heap bytes of a writer
 )
 
-// add adds a record, and returns its code. The error is ErrFull, after which no record was added.
-func (r *records) add(record []byte) (uint32, error) {
+// add adds a record, and returns its code and its identity (RecordID). The error is ErrFull, after which no record was added.
+func (r *records) add(record []byte) (code uint32, identity []byte, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.len() >= maxCodes || len(record) > math.MaxInt32 {
-		return 0, ErrFull
+		return 0, nil, ErrFull
 	}
 	if r.work == nil {
 		r.work = &recordWriter{}
 	}
 	l, ok := parseLocation(record, r.work.lines[:0])
-	if !ok || !l.shares(record) {
-		return r.keepWhole(record), nil
+	defer clear(l.lines) // they would keep the caller's memory
+	if !ok {
+		return r.keepWhole(record), record, nil
+	}
+	identity = record[:len(record)-len(l.tail)]
+	if !l.shares(record) {
+		return r.keepWhole(record), identity, nil
 	}
 	stored, err := r.appendLocation(r.work.stored[:0], &l)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if cap(l.lines) <= mostKeptLines && cap(stored) <= mostKeptBytes {
 		r.work.lines, r.work.stored = l.lines, stored
 	}
-	return r.keep(stored), nil
+	return r.keep(stored), identity, nil
 }
 
 // keepWhole keeps a whole record, and returns its code. The caller holds mu.
@@ -285,8 +290,8 @@ var recordWork = sync.Pool{New: func() any { return new([]uint32) }}
 const keptRecords = 1 << 18
 
 // RecordOrder yields the elements with a record, in the order of the records in memory. New elements
-// come in any order, so reading all records this way takes less than half as long as by code. Of elements with one record it
-// yields one. It takes 4 bytes an element, which are pooled if they are not many.
+// come in any order, so reading all records this way takes less than half as long as by code. If several elements have the same
+// record, it yields one of them. It takes 4 bytes an element, which are pooled if they are not many.
 func (d *Lists) RecordOrder() iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		n, records := d.Elements(), d.records.len()

@@ -92,10 +92,14 @@ func (in *recordsReader) record() {
 // location reads a location behind its first byte.
 func (in *recordsReader) location(lines, width int) {
 	if lines == manyLines {
-		lines += in.Count("lines", leastStoredLine)
+		lines += int(in.Uint("lines", mostLines-manyLines))
 	}
 	texts := uint64(in.known.Len() + len(in.lengths))
-	bytes := in.length(in.Uint("binary", texts))
+	binary := in.Uint("binary", texts)
+	if binary == 0 {
+		in.Failf("record %d has no binary", in.code)
+	}
+	bytes := in.length(binary)
 	bytes += numberBytes(lowestFirst(in.Raw("address", width))) + numberBytes(uint64(lines))
 	for i := 0; i < lines && in.Err() == nil; i++ {
 		function, system, file := in.Uint("function", texts), in.Uint("system name", texts+1), in.Uint("file", texts)
@@ -114,9 +118,6 @@ func (in *recordsReader) location(lines, width int) {
 	}
 	in.limit(bytes)
 }
-
-// leastStoredLine is the least number of bytes of a stored line.
-const leastStoredLine = 6
 
 // numberBytes returns the number of bytes of a varint.
 func numberBytes(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }

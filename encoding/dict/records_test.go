@@ -83,7 +83,7 @@ func recordHash(record []byte) uuid.UUID {
 
 // Each record comes out as it went in, whatever its form is. Locations are kept as codes, and others whole.
 func TestRecords(t *testing.T) {
-	many := make([]string, 40)
+	many := make([]string, mostLines+1)
 	for i := range many {
 		many[i] = line("a function's name", "", "/a/file.go", 1, int64(i), 0)
 	}
@@ -101,7 +101,8 @@ func TestRecords(t *testing.T) {
 		{locationText(1<<64 - 1), true},
 		{locationText(1<<56-1, many[:14]...), true},
 		{locationText(1<<56, many[:15]...), true},
-		{locationText(255, many...), true},
+		{locationText(255, many[:mostLines]...), true},
+		{locationText(255, many...), false},
 		{locationText(5, line("a longer function", "", "", -1, 0, math.MinInt64)), false}, // 2*column has no room
 		{locationText(5, line("a longer function", "", "", math.MinInt64, math.MaxInt64, math.MaxInt64/2)), true},
 		{locationText(5, "\x00"+line("", "", "", 0, 7, 0)[1:]), true},
@@ -114,12 +115,15 @@ func TestRecords(t *testing.T) {
 	}
 	r := &NewLists(1).records
 	for _, tt := range tests {
-		code, err := r.add([]byte(tt.record))
+		code, identity, err := r.add([]byte(tt.record))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := string(r.read(code)); got != tt.record {
 			t.Errorf("%.80q became %.80q", tt.record, got)
+		}
+		if RecordID(identity) != recordHash([]byte(tt.record)) {
+			t.Errorf("%.80q has the identity %.80q", tt.record, identity)
 		}
 		if stored := r.stored(code); (stored[0] != wholeForm) != tt.location || tt.location && len(stored) > len(tt.record) {
 			t.Errorf("%.80q is kept as % .20x of %d bytes", tt.record, stored, len(stored))
@@ -244,6 +248,62 @@ func TestRecords_Any(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Need is a bound on the growth by many records at once, of any lengths of texts, also if no record is looked at.
+func TestRecords_Need(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := NewLists(1)
+		for range rapid.IntRange(1, 4).Draw(t, "batches") {
+			n, length, lines := rapid.IntRange(1, 150).Draw(t, "records"), rapid.IntRange(4, 60).Draw(t, "length"), rapid.IntRange(0, 9).Draw(t, "lines")
+			fresh := rapid.Bool().Draw(t, "new texts")
+			counted, guessed, bytes := Growth{Elements: n}, Growth{Elements: n}, 0
+			var records []string
+			for i := range n {
+				text := func(k int) string {
+					if !fresh {
+						i = 0
+					}
+					return fmt.Sprintf("%0*d", length, 1000*(d.Elements()+i)+k)
+				}
+				var of []string
+				for k := range lines {
+					of = append(of, line(text(3*k), text(3*k+1), text(3*k+2), math.MinInt64, math.MaxInt64, int64(k)))
+				}
+				records = append(records, locationText(math.MaxUint64-uint64(i), of...))
+				d.CountRecord(&counted, []byte(records[i]))
+				bytes += len(records[i])
+			}
+			guessed.AddRecords(n, bytes)
+			lists, before := d.Size()
+			exact, most := d.Need(counted), d.Need(guessed)
+			first := d.Elements()
+			for i, record := range records {
+				mustElement(t, d, uuidOf(first+i+1), record)
+			}
+			listsAfter, after := d.Size()
+			if grew := listsAfter - lists + after - before; grew > exact || grew > most {
+				t.Fatalf("grew by %d, Need said %d for %+v, and %d unseen", grew, exact, counted, most)
+			}
+		}
+	})
+}
+
+// A dictionary keeps no memory of its callers.
+func TestRecords_KeepNothing(t *testing.T) {
+	d := NewLists(1)
+	for lines := 16; lines > 0; lines-- {
+		var of []string
+		for range lines {
+			of = append(of, line("a function", "", "", 0, 0, 0))
+		}
+		mustElement(t, d, uuidOf(lines), locationText(1, of...))
+		for _, ln := range d.records.work.lines[:cap(d.records.work.lines)] {
+			if ln.function != nil {
+				t.Fatalf("after %d lines the line %q is kept", lines, ln.function)
+			}
+		}
+	}
 }
 
 // read returns a record.

@@ -21,9 +21,9 @@ const (
 	headerSector = 4096
 )
 
-// SegmentVersion is the version of segments. Version 2 says that parts can store strings which the schema has in a
-// dictionary, versions 3 and 4 that entries of dictionaries have the texts of records apart, and those of locations, so that
-// older programs refuse them with ErrFormat. Segments of earlier versions are read.
+// SegmentVersion is the version of segments. In version 2 parts can store strings which the schema has in a dictionary. In
+// version 3 entries of dictionaries have the texts of records apart, and in version 4 those of locations. Older programs refuse
+// a newer version with ErrFormat. Segments of earlier versions are read.
 const SegmentVersion = 4
 
 // StoreID is a random number in the headers of all files in a store.

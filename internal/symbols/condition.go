@@ -23,7 +23,8 @@ type Condition struct {
 	From, To        uint64
 }
 
-// Holds reports whether a condition holds for the location of an element. It is safe for concurrent use.
+// Holds reports whether a condition holds for the location of an element. Goroutines may call it at once, each with a reader of its
+// own. What it knows of a reader's codes it forgets when the next reader comes.
 type Holds func(from *dict.RecordReader, element uint32) bool
 
 // HasFrame returns a function that reports whether a location has a frame that matches c.
@@ -31,7 +32,7 @@ type Holds func(from *dict.RecordReader, element uint32) bool
 func HasFrame(c Condition, namer codec.Namer, stop pattern.Stop) Holds {
 	name, function, file := newMemo(c.Name), newMemo(c.Function), newMemo(c.File)
 	binary, buildID := newMemo(c.Binary), newMemo(c.BuildID)
-	return onRecords(namer, func(l *codec.LocationRecord) bool {
+	return onLocations(namer, func(l *codec.LocationRecord) bool {
 		y := Of(l)
 		of, id, address := y.Place()
 		if address < c.From || c.To != 0 && address >= c.To || !binary.matches(of, stop) || !buildID.matches(id, stop) {
@@ -54,12 +55,12 @@ func HasFrame(c Condition, namer codec.Namer, stop pattern.Stop) Holds {
 // same patterns shows.
 func HasShown(hide, show *regexp.Regexp, namer codec.Namer, stop pattern.Stop) Holds {
 	f := newFilter(hide, show)
-	return onRecords(namer, func(l *codec.LocationRecord) bool { return f == nil || !f.hides(l, stop) })
+	return onLocations(namer, func(l *codec.LocationRecord) bool { return f == nil || !f.hides(l, stop) })
 }
 
-// onRecords returns f as a function of elements. f is called by one goroutine at a time, and may change the
+// onLocations returns f as a function of elements. f is called by one goroutine at a time, and may change the
 // location. namer, if not nil, names addresses.
-func onRecords(namer codec.Namer, f func(l *codec.LocationRecord) bool) Holds {
+func onLocations(namer codec.Namer, f func(l *codec.LocationRecord) bool) Holds {
 	var mu sync.Mutex
 	var l codec.LocationRecord
 	decoder := codec.NewRecordDecoder()

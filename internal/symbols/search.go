@@ -12,7 +12,7 @@ import (
 	codec "github.com/granarydb/granary/profile/pprof"
 )
 
-// verdict is a pattern's result for a location.
+// verdict is the result of a condition for a location or a name.
 type verdict uint8
 
 const (
@@ -30,8 +30,8 @@ type functionMatcher struct {
 
 	mu    sync.Mutex
 	known map[string]bool
-	from  *dict.RecordReader // the last
-	codes []verdict          // of its codes
+	from  *dict.RecordReader // of the last location
+	codes []verdict          // by code of a text of from
 	names [][]byte           // scratch memory
 }
 

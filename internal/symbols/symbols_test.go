@@ -120,6 +120,32 @@ func TestPatternOnceAName(t *testing.T) {
 	}
 }
 
+// Conditions on frames tell locations of two dictionaries apart whose codes are the same, and know those of a dictionary again.
+func TestHasFrame_Readers(t *testing.T) {
+	location := func(function, system, file, binary string) []byte {
+		return recordOf(&pprof.Location{
+			Address: 5000, Mapping: &pprof.Mapping{File: binary, Start: 4096, Limit: 8192},
+			Line: []pprof.Line{{Function: &pprof.Function{Name: function, SystemName: system, Filename: file}}},
+		})
+	}
+	first := readerOf(t, location("a first function", "a first system name", "/the/first/file", "/the/first/binary"), location("another function", "", "/the/first/file", "/the/first/binary"))
+	second := readerOf(t, location("a second function", "a second system name", "/the/second/file", "/the/second/binary"), location("another function", "", "/the/second/file", "/the/second/binary"))
+	is := regexp.MustCompile
+	for name, has := range map[string]Holds{
+		"function": HasFrame(Condition{Function: is("first|another")}, nil, nil), "file": HasFrame(Condition{File: is("first")}, nil, nil),
+		"binary": HasFrame(Condition{Binary: is("first")}, nil, nil), "shown": HasShown(is("second"), nil, nil, nil),
+	} {
+		for range 2 {
+			for element := uint32(1); element <= 2; element++ {
+				inSecond := name == "function" && element == 2
+				if !has(first, element) || has(second, element) != inSecond || !has(first, element) {
+					t.Errorf("%s of location %d: want it in the first, and %t for the second", name, element, inSecond)
+				}
+			}
+		}
+	}
+}
+
 // A condition on names holds for the same locations whether they are kept as codes or whole, also without names, lines or records,
 // and by a namer.
 func TestHasName(t *testing.T) {

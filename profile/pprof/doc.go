@@ -10,8 +10,8 @@
 //
 // A location also has a record, the bytes that a store keeps beside its id.
 // Flat.AppendLocation writes it, ParseLocation and AppendNames read it. LocationRecord lists
-// its parts, and an Assembler makes locations of google/pprof from them. LocationColumns reads
-// many records as columns.
+// its parts, and an Assembler makes locations of google/pprof from them. A store keeps most
+// records as codes of texts (package encoding/dict): RecordDecoder and LocationColumns read many of them.
 //
 // Pruner drops the frames that a flat profile tells to drop. Deltas subtracts the previous
 // profile of the same process, which OpenDeltas also keeps in a file.

@@ -35,13 +35,15 @@ type LocationColumns struct {
 	known  map[string]uint32
 	recent [1 << recentBits]uint32 // indexes of texts that were asked for, by a hash: most texts are the same few thousand
 
-	// What the columns know of the codes of one reader: 1 more than an index of Texts, by code.
+	// What the columns know of the codes of one reader. codes has 1 more than the index of a text, by its code.
 	from     *dict.RecordReader
 	codes    []uint32
-	binaries []binaryOf
+	binaries map[uint32]binaryOf
+	last     uint32 // code of the last binary
+	lastOf   binaryOf
 }
 
-// binaryOf is 1 more than the indexes of a binary's file and build id.
+// binaryOf is the indexes of a binary's file and build id.
 type binaryOf struct{ file, build uint32 }
 
 const recentBits = 11
@@ -68,7 +70,7 @@ func (c *LocationColumns) Append(from *dict.RecordReader, element uint32) (int, 
 		c.SourceFiles = append(c.SourceFiles, c.code(ln.File))
 		c.StartLines, c.Lines = append(c.StartLines, ln.StartLine), append(c.Lines, ln.Line)
 	}
-	return c.end(l.Address, b.file-1, b.build-1), nil
+	return c.end(l.Address, b.file, b.build), nil
 }
 
 // AppendRecord is Append for a record. It costs several times as much.
@@ -100,7 +102,7 @@ func (c *LocationColumns) Binary(from *dict.RecordReader, element uint32) (file,
 	record, code := from.Binary(element)
 	if code > 0 {
 		b, err := c.binary(from, code)
-		return b.file - 1, b.build - 1, err
+		return b.file, b.build, err
 	}
 	r := recordReader{record: record}
 	if file, build, _ = c.read(&r, false); r.bad {
@@ -112,12 +114,15 @@ func (c *LocationColumns) Binary(from *dict.RecordReader, element uint32) (file,
 // binary returns the binary that the text with a code describes. The error wraps ErrLocation.
 func (c *LocationColumns) binary(from *dict.RecordReader, code uint32) (b binaryOf, err error) {
 	if c.from != from {
-		c.from = from
+		c.from, c.binaries, c.last = from, map[uint32]binaryOf{}, 0
 		clear(c.codes)
-		clear(c.binaries)
 	}
-	if int(code) < len(c.binaries) && c.binaries[code].file > 0 {
-		return c.binaries[code], nil
+	if code == c.last {
+		return c.lastOf, nil
+	}
+	if b, known := c.binaries[code]; known {
+		c.last, c.lastOf = code, b
+		return b, nil
 	}
 	r := recordReader{record: from.Text(code)}
 	r.uvarint() // flags
@@ -128,9 +133,8 @@ func (c *LocationColumns) binary(from *dict.RecordReader, code uint32) (b binary
 	if r.skipMapping(); !r.done() {
 		return b, fmt.Errorf("%w: its binary is described by %d bytes", ErrLocation, len(r.record))
 	}
-	b = binaryOf{file + 1, build + 1}
-	c.binaries = withCode(c.binaries, code)
-	c.binaries[code] = b
+	b = binaryOf{file, build}
+	c.binaries[code], c.last, c.lastOf = b, code, b
 	return b, nil
 }
 
@@ -159,16 +163,17 @@ func withCode[T any](s []T, code uint32) []T {
 	return s
 }
 
-// Bytes of a location, of a line, and of a text beside its own, in columns and maps that can be half empty.
+// Bytes of a location, of a line, of a text beside its own, and of a known binary, in columns and maps that can be half empty.
 const (
 	columnsLocation = 2 * (8 + 4 + 4 + 4)
 	columnsLine     = 2 * (3*4 + 2*8)
 	columnsText     = 2 * (16 + 24)
+	columnsBinary   = 2 * (12 + 8)
 )
 
 // Size returns about the bytes of memory that the columns take.
 func (c *LocationColumns) Size() int64 {
-	return columnsLocation*int64(len(c.Addresses)) + columnsLine*int64(len(c.Lines)) + c.texts + 4*int64(len(c.codes)) + 8*int64(len(c.binaries))
+	return columnsLocation*int64(len(c.Addresses)) + columnsLine*int64(len(c.Lines)) + c.texts + 4*int64(len(c.codes)) + columnsBinary*int64(len(c.binaries))
 }
 
 // begin makes the zero value ready.

@@ -109,15 +109,15 @@ func Func(column string, f func(value any) bool) Expr {
 // HasElement holds for lists with an element for which f returns true.
 func HasElement(column string, f func(id uuid.UUID, record []byte) bool) Expr {
 	if f == nil {
-		return HasRecord(column, nil)
+		return ElementFunc(column, nil)
 	}
-	return HasRecord(column, func(from *dict.RecordReader, element uint32) bool {
+	return ElementFunc(column, func(from *dict.RecordReader, element uint32) bool {
 		return f(from.Element(element), from.Record(element))
 	})
 }
 
-// HasRecord is HasElement with a reader of the element's record.
-func HasRecord(column string, f func(from *dict.RecordReader, element uint32) bool) Expr {
+// ElementFunc is HasElement for a function that reads the element's record.
+func ElementFunc(column string, f func(from *dict.RecordReader, element uint32) bool) Expr {
 	return Expr{op: opElement, column: column, element: f}
 }
 

@@ -98,14 +98,14 @@ func (f *ListFilter) Cancelled() bool { return f.work.stopped }
 func (f *ListFilter) lookAtAll(code uint32) bool {
 	n := f.lists.Elements()
 	f.grow(n)
-	for e := range f.lists.RecordOrder() { // because it has few cache misses
+	for e := range f.lists.RecordOrder() { // in their order, because then reading has few cache misses
 		if f.ask(e); f.work.stopped {
 			return false
 		}
 	}
 	wanted := make([]uint64, n/64+1)
 	for e := 1; e <= n; e++ {
-		if f.elements[e] == unknown { // the element has no record
+		if f.elements[e] == unknown { // it was not in the order: mostly it has no record
 			if f.work.isStopped() {
 				return false
 			}
