@@ -49,8 +49,8 @@ func (l ListView) RecordReader() *RecordReader {
 }
 
 // Read returns an element's record, or the location that it is kept as; both are nil if it has none. They are valid until the
-// next call, and must not be changed. A record that came after the reader is no location. A location costs about 10 ns, and
-// 20 ns for each line.
+// next call, and must not be changed. A record that came after the reader is no location. A location costs about 20 ns, and
+// 30 ns for each line, if the processor's caches do not hold the dictionary.
 func (r *RecordReader) Read(code uint32) (record []byte, location *CodedLocation) {
 	stored, dict, record := r.stored(code)
 	if stored == nil {

@@ -35,7 +35,7 @@ type knownBinary struct {
 }
 
 // DecodeElement decodes the record of an element as Decode does, and reports whether there is one. d comes from
-// NewRecordDecoder. A location that is kept as codes costs about 20 ns, and as much for each line; each function and each
+// NewRecordDecoder. A location that is kept as codes costs about 30 ns, and as much for each line; each function and each
 // binary costs as much as in Decode at the first time. Elements are best of one reader, because the decoder knows the codes of
 // the last.
 func (d *RecordDecoder) DecodeElement(l *LocationRecord, from *dict.RecordReader, element uint32) (found bool, err error) {
