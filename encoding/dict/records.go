@@ -38,15 +38,15 @@ const (
 	textsForm = 0x1f
 )
 
-// leastText is the mean length of texts from which on they are shared. A shared text takes 2 or 3 bytes in a record, and 16
-// bytes and a slot once.
+// leastText is the least mean length of the texts of a location that is kept as codes. A text takes 1 to 3 bytes in each record,
+// and 16 bytes and a slot once.
 const leastText = 8
 
-// recordWriter is memory of a writer. It keeps none for records that are unusually long.
+// recordWriter is memory that is used again for each record. It keeps none that a long record needed.
 type recordWriter struct {
 	stored, binary []byte
 	lines          []recordLine
-	recent         [1 << recentBits]uint32 // codes of texts that were asked for, by a hash: most are the same few hundred
+	recent         [1 << recentBits]uint32 // codes of recent texts, by a hash: most are the same few hundred
 }
 
 const (

@@ -50,8 +50,8 @@ const recentBits = 11
 
 // Append appends the location of an element, and returns its index. An element without a record is a location without
 // symbols. The error wraps ErrLocation, and then nothing was appended. A location costs about 50 ns, and 60 ns for each line, if
-// the processor's caches do not hold the dictionary. Each of its texts costs more at the first time. Locations are best of one
-// reader, because the columns know the codes of the last.
+// the processor's caches do not hold the dictionary. Each of its texts costs more at the first time. The columns forget what
+// they know of codes when they get another reader.
 func (c *LocationColumns) Append(from *dict.RecordReader, element uint32) (int, error) {
 	record, l := from.Read(element)
 	if l == nil {

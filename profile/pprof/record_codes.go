@@ -21,7 +21,8 @@ type knownCodes struct {
 
 const recentCodes = 10
 
-// recentFunction is a function that a line had, at a place that its codes give: most lines have the same few hundred.
+// recentFunction is the function of a recent line. Its place is a hash of its codes. Most lines have the same few hundred
+// functions.
 type recentFunction struct {
 	codes uint64
 	at    uint32 // index in named, plus 1
@@ -30,14 +31,13 @@ type recentFunction struct {
 // knownBinary is what the text of a binary says.
 type knownBinary struct {
 	mapping           *pprof.Mapping // nil for none
-	shift             uint64         // what the address in a process has more than the one in the file
+	shift             uint64         // the address in a process, minus the address in the file
 	isFolded, program bool
 }
 
 // DecodeElement decodes the record of an element as Decode does, and reports whether there is one. d comes from
 // NewRecordDecoder. A location that is kept as codes costs about 30 ns, and as much for each line; each function and each
-// binary costs as much as in Decode at the first time. Elements are best of one reader, because the decoder knows the codes of
-// the last.
+// binary costs as much as in Decode at the first time. The decoder forgets what it knows of codes when it gets another reader.
 func (d *RecordDecoder) DecodeElement(l *LocationRecord, from *dict.RecordReader, element uint32) (found bool, err error) {
 	record, coded := from.Read(element)
 	if coded == nil {
@@ -70,7 +70,7 @@ func (d *RecordDecoder) codes(from *dict.RecordReader) *knownCodes {
 	return d.known
 }
 
-// codedLine makes ln a line with codes.
+// codedLine sets ln to a line whose texts are codes.
 func (d *RecordDecoder) codedLine(c *knownCodes, ln *RecordLine, coded *dict.CodedLine) {
 	*ln = RecordLine{NoFunction: !coded.HasFunction, StartLine: coded.StartLine, Line: coded.Line, Column: coded.Column}
 	codes := uint64(coded.Function)<<32 | uint64(coded.File)
