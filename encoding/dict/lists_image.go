@@ -54,7 +54,7 @@ func (d *Lists) AppendImageTo(dst []byte, since, to ListsMark) (image []byte) {
 	return w.Data
 }
 
-// elementsImage writes the records of elements, and the ids that are not those of the records.
+// elementsImage writes the records of elements, and each id that is not the hash of a record.
 func (d *Lists) elementsImage(w *fields.Writer, since, to ListsMark) {
 	var ids []byte
 	last, hashed := uint32(since.Records), uint32(0)
@@ -144,7 +144,7 @@ func (d *Lists) lateBetween(since, to ListsMark) (late []uint32) {
 type listsImage struct {
 	ids        []byte   // of elements that are not hashed
 	recordOf   []uint32 // by element
-	hashed     []bool   // by element: its id is the hash of its record; none in earlier versions
+	hashed     []bool   // by element: its id is the hash of its record
 	late       []uint32 // elements and records in turns
 	records    recordsImage
 	addRecords func(*recordsImage)
@@ -224,7 +224,7 @@ func (d *Lists) readImage(r *fields.Reader, version Version, maxList, maxRecord 
 	return in
 }
 
-// readElements reads what elementsImage writes.
+// readElements is the inverse of elementsImage.
 func (d *Lists) readElements(r *fields.Reader, in *listsImage) {
 	n := follows(r, "elements", d.Elements(), 1)
 	in.recordOf, in.hashed = make([]uint32, n), make([]bool, n)
@@ -251,7 +251,7 @@ func (d *Lists) readElements(r *fields.Reader, in *listsImage) {
 func (d *Lists) readOldElements(r *fields.Reader, in *listsImage) {
 	n := follows(r, "elements", d.Elements(), len(uuid.UUID{}))
 	in.ids = r.Raw("ids", len(uuid.UUID{})*n)
-	in.recordOf = make([]uint32, n)
+	in.recordOf, in.hashed = make([]uint32, n), make([]bool, n)
 	last := uint32(d.records.len())
 	for i := range in.recordOf {
 		if v := r.Uint("record", 1<<34); v > 0 {
@@ -278,7 +278,7 @@ func (d *Lists) addImage(in *listsImage) {
 		at := d.Elements() + i
 		d.growRecords(at)
 		d.recordOf.at(at).Store(record)
-		if in.hashed != nil && in.hashed[i] {
+		if in.hashed[i] {
 			d.setHashed(at)
 		}
 	}
@@ -306,7 +306,7 @@ func (d *Lists) idsOf(in *listsImage) iter.Seq[uuid.UUID] {
 		var buf []byte
 		for i, code := range in.recordOf {
 			var id uuid.UUID
-			if in.hashed != nil && in.hashed[i] {
+			if in.hashed[i] {
 				id = view.id(&buf, int(code)-1)
 			} else {
 				id, ids = uuid.UUID(ids[:len(id)]), ids[len(id):]

@@ -27,7 +27,6 @@ type location struct {
 	head, tail []byte
 	address    uint64
 	lines      []recordLine
-	own        int // bytes of the record that are in no text
 }
 
 // recordLine is a line of a location.
@@ -42,9 +41,7 @@ type recordLine struct {
 // many times its bytes.
 func parseLocation(record []byte, lines []recordLine) (l location, ok bool) {
 	in := recordParser{rest: record}
-	in.number()
-	in.text()
-	in.text()
+	in.head()
 	l.head = record[:len(record)-len(in.rest)]
 	l.address = in.number()
 	n := in.number()
@@ -68,9 +65,9 @@ const (
 	mostLines = 256 // lines of a location that is kept as codes
 )
 
-// shares sets own, and reports whether the texts have leastText bytes or more in the mean. New texts would take many times their
-// length if they were shorter.
-func (l *location) shares(record []byte) bool {
+// shares returns the number of the record's bytes that are in no text, and whether the texts have leastText bytes or more in the
+// mean. New texts would take many times their length if they were shorter.
+func (l *location) shares(record []byte) (own int, ok bool) {
 	bytes, texts := len(l.head)+len(l.tail), 1
 	inTexts := bytes
 	for i := range l.lines {
@@ -82,8 +79,7 @@ func (l *location) shares(record []byte) bool {
 			}
 		}
 	}
-	l.own = len(record) - inTexts
-	return bytes >= leastText*texts
+	return len(record) - inTexts, bytes >= leastText*texts
 }
 
 // texts yields the texts that have codes, in the order of interning. The first is the binary's, which is valid until the next.
@@ -145,6 +141,13 @@ func (in *recordParser) text() []byte {
 	text := in.rest[:n:n]
 	in.rest = in.rest[n:]
 	return text
+}
+
+// head skips a location's head.
+func (in *recordParser) head() {
+	in.number()
+	in.text()
+	in.text()
 }
 
 func (in *recordParser) line() (ln recordLine) {
@@ -273,9 +276,7 @@ func (v *recordsView) appendLocation(record, stored []byte) (out []byte, tail in
 	code, address, lines := c.head()
 	text := v.text(code)
 	in := recordParser{rest: text}
-	in.number()
-	in.text()
-	in.text()
+	in.head()
 	record = append(record, text[:len(text)-len(in.rest)]...)
 	record = binary.AppendUvarint(record, address)
 	record = binary.AppendUvarint(record, uint64(lines))

@@ -86,9 +86,7 @@ func checkReader(t *testing.T, view ListView, elements int) (locations int) {
 // recordOf returns the record of a location.
 func recordOf(r *RecordReader, l *CodedLocation) (record []byte) {
 	in := recordParser{rest: r.Text(l.Binary)}
-	in.number()
-	in.text()
-	in.text()
+	in.head()
 	record = slices.Clone(r.Text(l.Binary)[:len(r.Text(l.Binary))-len(in.rest)])
 	record = binary.AppendUvarint(binary.AppendUvarint(record, l.Address), uint64(len(l.Lines)))
 	for i := range l.Lines {

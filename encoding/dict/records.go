@@ -72,7 +72,7 @@ func (r *records) add(record []byte) (code uint32, identity []byte, err error) {
 		return r.keepWhole(record), record, nil
 	}
 	identity = record[:len(record)-len(l.tail)]
-	if !l.shares(record) {
+	if _, shares := l.shares(record); !shares {
 		return r.keepWhole(record), identity, nil
 	}
 	stored, err := r.appendLocation(r.work.stored[:0], &l)
@@ -108,7 +108,7 @@ func (r *records) intern(text []byte) (uint32, error) {
 	if len(text) == 0 {
 		return 0, nil
 	}
-	recent := &r.work.recent[recentHash(text)]
+	recent := &r.work.recent[TextHash(text)>>(64-recentBits)]
 	if *recent != 0 && string(r.texts.Value(*recent)) == string(text) {
 		return *recent, nil
 	}
@@ -119,8 +119,9 @@ func (r *records) intern(text []byte) (uint32, error) {
 	return code, err
 }
 
-// recentHash hashes a text's length, and its ends of eight bytes each.
-func recentHash(text []byte) uint64 {
+// TextHash hashes a text's length, and its ends of eight bytes each. Its high bits are the best. It serves caches of recent texts,
+// because texts that differ only between their ends have the same hash.
+func TextHash(text []byte) uint64 {
 	var first, last uint64
 	if n := len(text); n >= 8 {
 		first, last = binary.LittleEndian.Uint64(text), binary.LittleEndian.Uint64(text[n-8:])
@@ -130,7 +131,7 @@ func recentHash(text []byte) uint64 {
 		}
 	}
 	const odd = 0x9e3779b97f4a7c15
-	return ((first*odd^last)*odd + uint64(len(text))) * odd >> (64 - recentBits)
+	return ((first*odd^last)*odd + uint64(len(text))) * odd
 }
 
 // stored returns the stored form of a record.
@@ -269,11 +270,12 @@ func (d *Lists) CountRecord(g *Growth, record []byte) {
 	g.Records++
 	var few [8]recordLine
 	l, ok := parseLocation(record, few[:0])
-	if !ok || !l.shares(record) {
+	own, shares := l.shares(record)
+	if !ok || !shares {
 		g.OwnBytes += len(record)
 		return
 	}
-	g.OwnBytes += l.own
+	g.OwnBytes += own
 	for text := range l.texts() {
 		if d.records.texts.Find(text) != 0 {
 			g.KnownTexts++

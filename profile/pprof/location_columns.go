@@ -1,7 +1,6 @@
 package pprof
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -265,25 +264,11 @@ func (c *LocationColumns) text(r *recordReader) uint32 {
 
 // index returns the index in Texts of a text that is not empty.
 func (c *LocationColumns) index(text []byte) uint32 {
-	recent := &c.recent[recentHash(text)]
+	recent := &c.recent[dict.TextHash(text)>>(64-recentBits)]
 	if c.Texts[*recent] != string(text) {
 		*recent = c.find(text)
 	}
 	return *recent
-}
-
-// recentHash hashes a text's length, and its ends of eight bytes each.
-func recentHash(text []byte) uint64 {
-	var first, last uint64
-	if n := len(text); n >= 8 {
-		first, last = binary.LittleEndian.Uint64(text), binary.LittleEndian.Uint64(text[n-8:])
-	} else {
-		for _, b := range text {
-			first = first<<8 | uint64(b)
-		}
-	}
-	const odd = 0x9e3779b97f4a7c15
-	return ((first*odd^last)*odd + uint64(len(text))) * odd >> (64 - recentBits)
 }
 
 // find is index by the map.
