@@ -120,7 +120,7 @@ func (d *Lists) keepRecord(code uint32, record []byte) error {
 // setHashed notes that the i-th element's id is the hash of its record.
 func (d *Lists) setHashed(i int) { d.hashedIDs.at(i / 64).Or(1 << (i % 64)) }
 
-// isHashed reports what setHashed noted.
+// isHashed reports whether setHashed was called for the i-th element.
 func (d *Lists) isHashed(i int) bool { return d.hashedIDs.at(i/64).Load()>>(i%64)&1 == 1 }
 
 // growRecords makes room for the record of the i-th element, which follows the last. The caller holds mu.
@@ -131,7 +131,7 @@ func (d *Lists) growRecords(i int) {
 	}
 }
 
-// recordRoom returns the heap bytes of what growRecords makes for n elements.
+// recordRoom returns the heap bytes that growRecords takes for n elements.
 func recordRoom(n int) int { return 4*paged(n) + 8*paged((n+63)/64) }
 
 // addElement searches again and adds the element. The caller holds mu.

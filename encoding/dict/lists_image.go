@@ -77,10 +77,10 @@ func (d *Lists) elementsImage(w *fields.Writer, since, to ListsMark) {
 	w.Raw(ids)
 }
 
-// What an image says of an element: 0 if it has no record.
+// The number of an element in an image. It is 0 if the element has no record.
 const (
-	hashedID = 1 // it has the record behind the last, whose hash is its id
-	ownID    = 2 // and the signed difference to that record, if the image has its id
+	hashedID = 1 // the element has the next record, and its id is the hash of that
+	ownID    = 2 // the image has the id; the signed difference to the next record is added
 )
 
 // recordAt returns the code of the i-th element's record, 0 for a record that it got after the mark,
@@ -261,7 +261,7 @@ func (d *Lists) readOldElements(r *fields.Reader, in *listsImage) {
 	}
 }
 
-// recordBehind returns the record with a signed difference to the one behind the last.
+// recordBehind returns the record with a signed difference to the next record, last+1.
 func recordBehind(r *fields.Reader, last uint32, difference uint64) uint32 {
 	at := int64(last) + 1 + int64(difference>>1^-(difference&1))
 	if at < 1 || at > maxCodes {

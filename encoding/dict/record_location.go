@@ -37,8 +37,8 @@ type recordLine struct {
 }
 
 // parseLocation returns the parts of a record, with its lines in the memory of lines. It returns false for a record of another
-// form, which includes a number in more bytes than it needs, and for one of more than mostLines lines, because its parts take
-// many times its bytes.
+// form, which includes a number in more bytes than it needs. It also returns false for more than mostLines lines, because the
+// parts take many times the bytes of the record.
 func parseLocation(record []byte, lines []recordLine) (l location, ok bool) {
 	in := recordParser{rest: record}
 	in.head()

@@ -10,8 +10,8 @@ import (
 )
 
 // records is an append-only sequence of byte strings, with codes from 1 up; the code 0 is none. Most are records of
-// locations, and these are mostly texts that other locations have too: names of functions and files, and what describes the
-// binary. So a record is stored in one of three forms, and its first byte tells which:
+// locations. Most of their bytes are texts that other locations share: names, files, and the description of the binary. So a
+// record is stored in one of three forms, and its first byte tells which:
 //
 //	whole      wholeForm | varint: length | bytes
 //	texts      textsForm | a record that an earlier release cut into texts (record_texts.go)

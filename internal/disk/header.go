@@ -22,7 +22,7 @@ const (
 )
 
 // SegmentVersion is the version of segments. In version 2 parts can store strings which the schema has in a dictionary. In
-// version 3 entries of dictionaries have the texts of records apart, and in version 4 those of locations. Older programs refuse
+// version 3 entries of dictionaries have the texts of records apart, and in version 4 the texts of locations. Older programs refuse
 // a newer version with ErrFormat. Segments of earlier versions are read.
 const SegmentVersion = 4
 

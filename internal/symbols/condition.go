@@ -24,7 +24,7 @@ type Condition struct {
 }
 
 // Holds reports whether a condition holds for the location of an element. Goroutines may call it at once, each with a reader of its
-// own. What it knows of a reader's codes it forgets when the next reader comes.
+// own. It forgets a reader's codes when another reader comes.
 type Holds func(from *dict.RecordReader, element uint32) bool
 
 // HasFrame returns a function that reports whether a location has a frame that matches c.

@@ -115,7 +115,7 @@ const (
 	tableName     = 64
 )
 
-// add adds the next location, which is the one of an element.
+// add adds the location of an element, which is the next.
 func (b *tableBuilder) add(from *dict.RecordReader, element uint32) {
 	y := &b.symbol
 	if _, err := b.of.DecodeElement(&y.LocationRecord, from, element); err == nil && len(y.Lines) > 0 {

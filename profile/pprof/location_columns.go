@@ -34,7 +34,7 @@ type LocationColumns struct {
 	known  map[string]uint32
 	recent [1 << recentBits]uint32 // indexes of texts that were asked for, by a hash: most texts are the same few thousand
 
-	// What the columns know of the codes of one reader. codes has 1 more than the index of a text, by its code.
+	// The caches of the last reader. codes has 1 more than the index of a text, by its code.
 	from     *dict.RecordReader
 	codes    []uint32
 	binaries map[uint32]binaryOf
@@ -49,8 +49,8 @@ const recentBits = 11
 
 // Append appends the location of an element, and returns its index. An element without a record is a location without
 // symbols. The error wraps ErrLocation, and then nothing was appended. A location costs about 50 ns, and 60 ns for each line, if
-// the processor's caches do not hold the dictionary. Each of its texts costs more at the first time. The columns forget what
-// they know of codes when they get another reader.
+// the processor's caches do not hold the dictionary. Each of its texts costs more at the first time. The columns forget
+// a reader's codes when they get another reader.
 func (c *LocationColumns) Append(from *dict.RecordReader, element uint32) (int, error) {
 	record, l := from.Read(element)
 	if l == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// knownCodes is what a decoder made of the codes of one reader.
+// knownCodes caches a reader's functions, texts and binaries by their codes.
 type knownCodes struct {
 	from      *dict.RecordReader
 	functions map[uint64]uint32 // index in named, by the codes of a name and of a file
@@ -28,7 +28,7 @@ type recentFunction struct {
 	at    uint32 // index in named, plus 1
 }
 
-// knownBinary is what the text of a binary says.
+// knownBinary is the decoded text of a binary.
 type knownBinary struct {
 	mapping           *pprof.Mapping // nil for none
 	shift             uint64         // the address in a process, minus the address in the file
@@ -37,7 +37,7 @@ type knownBinary struct {
 
 // DecodeElement decodes the record of an element as Decode does, and reports whether there is one. d comes from
 // NewRecordDecoder. A location that is kept as codes costs about 30 ns, and as much for each line; each function and each
-// binary costs as much as in Decode at the first time. The decoder forgets what it knows of codes when it gets another reader.
+// binary costs as much as in Decode at the first time. The decoder forgets a reader's codes when it gets another reader.
 func (d *RecordDecoder) DecodeElement(l *LocationRecord, from *dict.RecordReader, element uint32) (found bool, err error) {
 	record, coded := from.Read(element)
 	if coded == nil {
@@ -62,7 +62,7 @@ func (d *RecordDecoder) DecodeElement(l *LocationRecord, from *dict.RecordReader
 	return true, nil
 }
 
-// codes returns what is known of a reader's codes.
+// codes returns the cache of a reader. It is empty for a new one, because codes of two readers differ.
 func (d *RecordDecoder) codes(from *dict.RecordReader) *knownCodes {
 	if d.known == nil || d.known.from != from {
 		d.known = &knownCodes{from: from, functions: map[uint64]uint32{}, texts: map[uint32]string{}, binaries: map[uint32]knownBinary{}}

@@ -96,7 +96,7 @@ func (d *RecordDecoder) Decode(l *LocationRecord, record []byte) error {
 	return nil
 }
 
-// restOfMapping reads what a record has behind its lines, and returns the bits of FlatMapping.Has. The file is likely to be `likely`.
+// restOfMapping reads the part behind a record's lines into m, and returns the bits of FlatMapping.Has. The file is often `likely`.
 func (d *RecordDecoder) restOfMapping(r *recordReader, m *pprof.Mapping, likely string) (has uint64) {
 	m.File += d.text(r.bytes(), likely)
 	m.Start = r.uvarint()
