@@ -36,7 +36,6 @@ func (db *DB) MergeBy(ctx context.Context, snap *columnstore.Snapshot, t Type, q
 	if err != nil {
 		return nil, err
 	}
-	const groupedStack = 4 + 12 // the number of its group, its code and its value
 	if err := p.fits(groups, groupedStack*len(groups.Sums)); err != nil {
 		return nil, err
 	}
@@ -51,6 +50,9 @@ func (db *DB) MergeBy(ctx context.Context, snap *columnstore.Snapshot, t Type, q
 	slices.SortFunc(out, func(a, b StackGroup) int { return compareLabels(a.Labels, b.Labels) })
 	return out, nil
 }
+
+// groupedStack is the bytes of a stack in a group: the number of the group, its code and its value.
+const groupedStack = 4 + 12
 
 // divide splits groups by the numbers of their rows. The first column is the stack. It returns the stacks
 // of each number below count, or nil for a number without rows.

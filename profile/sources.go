@@ -221,3 +221,48 @@ func (s *sourceIndex) of(row int) int {
 	s.labels = append(s.labels, labelsAt(s.columns, row))
 	return n
 }
+
+// SourceStacks has the sums of one source by stack.
+type SourceStacks struct {
+	Labels []Label // of the profiles, sorted by name
+	// Times is the number of times at which the source was profiled, as for Query.SumGauges.
+	Times int64
+	// Stacks is nil if none of the source's samples is selected.
+	Stacks *Stacks
+}
+
+// MergeSources is SourceProfiles by stack alone: the sums of Merge by source. It costs as much as MergeBy of all labels that tell sources
+// apart, and one more columnstore.Table.Aggregate by time and labels. Errors are as for Merge.
+func (db *DB) MergeSources(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query) ([]SourceStacks, error) {
+	q.SumGauges = true
+	p := db.plan(ctx, snap, q, t)
+	lines, err := p.sourceTimes(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	labels, err := p.sourceColumns()
+	if err != nil {
+		return nil, err
+	}
+	groups, err := p.sum(ctx, p.types, columnstore.AggregateOptions{By: append([]string{ColumnStacktrace}, labels...), NoCounts: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.fits(groups, groupedStack*len(groups.Sums)); err != nil {
+		return nil, err
+	}
+	sources := sourceIndex{columns: db.labelColumns(groups)}
+	of := make([]uint32, len(groups.Sums))
+	for row := range of {
+		of[row] = uint32(sources.of(row))
+	}
+	made := make(map[string]*Stacks, len(sources.labels))
+	for i, stacks := range divide(p, groups, of, len(sources.labels)) {
+		made[labelsKey(sources.labels[i])] = stacks
+	}
+	out := make([]SourceStacks, len(lines))
+	for i, l := range lines {
+		out[i] = SourceStacks{Labels: l.Source, Times: l.Points[0].Value, Stacks: made[labelsKey(l.Source)]}
+	}
+	return out, nil
+}

@@ -35,12 +35,9 @@ func awayNodes(t *testing.T, good string) map[string]struct {
 	t.Helper()
 	body := func(media string, data []byte) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
-			if media == "" {
-				if media = "application/octet-stream"; r.Method == http.MethodPost {
-					media = "application/proto"
-				}
+			if w.Header().Set("Content-Type", media); media == "" {
+				w.Header().Set("Content-Type", mediaOf(r))
 			}
-			w.Header().Set("Content-Type", media)
 			_, _ = w.Write(data)
 		}
 	}
@@ -70,6 +67,14 @@ func awayNodes(t *testing.T, good string) map[string]struct {
 			http.Redirect(w, r, good+r.URL.Path, http.StatusTemporaryRedirect)
 		}, "307"},
 	}
+}
+
+// mediaOf returns the media type of a node's answer.
+func mediaOf(r *http.Request) string {
+	if r.Method == http.MethodPost && r.URL.Path != fanout.StacksPath {
+		return "application/proto"
+	}
+	return fanout.StacksMedia // and of pprof
 }
 
 // answersFirst is a handler that has the answers of a good node about types of profiles.
@@ -104,7 +109,7 @@ func TestFront_Hangs(t *testing.T) {
 		<-r.Context().Done()
 	}
 	drip := func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/proto")
+		w.Header().Set("Content-Type", mediaOf(r))
 		_, _ = w.Write([]byte("x"))
 		_ = http.NewResponseController(w).Flush()
 		hang(w, r)
@@ -252,7 +257,7 @@ func testAway(t *testing.T, good, away, want string) {
 	}
 	for s, lines := range map[*Server][]string{
 		strict:  {`granary_node_failures_total{node="` + away + `"}`, fmt.Sprint(`granary_http_failures_total{cause="node",handler="querier"} `, n), `granary_node_missing_total{node="` + away + `"} 0`},
-		partial: {`granary_node_failures_total{node="` + away + `"} ` + fmt.Sprint(n+1), `granary_node_missing_total{node="` + away + `"} ` + fmt.Sprint(n+1), `granary_node_failures_total{node="` + good + `"} 0`, `granary_node_request_seconds_count{node="` + good + `"} ` + fmt.Sprint(n+2)},
+		partial: {`granary_node_failures_total{node="` + away + `"} ` + fmt.Sprint(n+1), `granary_node_missing_total{node="` + away + `"} ` + fmt.Sprint(n+1), `granary_node_failures_total{node="` + good + `"} 0`, `granary_node_request_seconds_count{node="` + good + `"} ` + fmt.Sprint(n+3)}, // a request for new stacks, and two for pprof
 	} {
 		text := answer(s, http.MethodGet, "/metrics", "", "").Body.String()
 		for _, line := range lines {

@@ -29,6 +29,7 @@ import (
 	"github.com/granarydb/granary/internal/crashfs"
 	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/fanout"
 	"github.com/granarydb/granary/server/internal/page"
 	"github.com/granarydb/granary/server/internal/querier"
 	"github.com/granarydb/granary/server/internal/web"
@@ -178,7 +179,7 @@ func questions(t *testing.T) map[string]tenantsAsk {
 	}
 	window := url.Values{"from": {from.Format(time.RFC3339)}, "to": {to.Format(time.RFC3339)}, "p": {"*"}, "pixels": {"10"}}
 	queries := map[string]url.Values{
-		"GET /pprof": selected, "GET /pgo": selected, "GET /arrow": selected, "GET /sources": selected, "GET /by-label": {"type": {"cpu"}, "selector": {"{}"}, "label": {"pod"}, "step": {"1000000000"}, "from": window["from"], "to": window["to"]},
+		"GET /pprof": selected, "GET /pgo": selected, "GET /arrow": selected, "GET /sources": selected, "POST /stacks": selected, "GET /by-label": {"type": {"cpu"}, "selector": {"{}"}, "label": {"pod"}, "step": {"1000000000"}, "from": window["from"], "to": window["to"]},
 		"GET /render": rendered, "GET /pyroscope/render": rendered, "GET /render-diff": sides, "GET /pyroscope/render-diff": sides,
 		"GET /label-values": {"label": {"pod"}}, "GET /pyroscope/label-values": {"label": {"pod"}},
 		"GET /api/v1/inspect": {"t": {"cpu"}, "function": {"zebra.b"}}, "GET /api/v1/states": {"h": {"threads"}, "p": {"{pod}"}, "t": {"cpu"}},
@@ -205,6 +206,9 @@ func questions(t *testing.T) map[string]tenantsAsk {
 		}
 		delete(queries, route.Pattern)
 		all[route.Pattern] = tenantsAsk{method: method, path: path, isText: strings.HasPrefix(path, "/api/")}
+		if route.Pattern == "POST /stacks" {
+			all[route.Pattern] = tenantsAsk{method: method, path: path, body: (&fanout.StackQuestion{}).Encode()}
+		}
 	}
 	if len(queries) > 0 {
 		t.Fatalf("no routes %q", slices.Collect(maps.Keys(queries)))

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/granarydb/granary/bench/programs"
 	"github.com/granarydb/granary/bench/results"
 )
 
@@ -40,31 +41,31 @@ func (o *options) kill(ctx context.Context, command, dir string, f *files) error
 		all.add(sent)
 		unknown += o.writers
 		r.Kills++
-		fmt.Fprintf(os.Stderr, "serve: kill %d of %d: %d rows acknowledged, ready in %s\n", r.Kills, o.kills, all.rows, p.ready)
+		fmt.Fprintf(os.Stderr, "serve: kill %d of %d: %d rows acknowledged, ready in %s\n", r.Kills, o.kills, all.rows, p.Ready)
 	}
 	p, err := o.reopen(ctx, command, db, &all, &r, unknown)
 	if err != nil {
 		return err
 	}
-	if err := p.end(); err != nil {
+	if err := p.End(); err != nil {
 		return err
 	}
 	return results.Print(r)
 }
 
 // reopen starts a server that syncs each push, and compares its rows with the acknowledged rows.
-func (o *options) reopen(ctx context.Context, command, db string, all *pushed, r *killed, unknown int) (*process, error) {
+func (o *options) reopen(ctx context.Context, command, db string, all *pushed, r *killed, unknown int) (*programs.Server, error) {
 	p, err := o.begin(ctx, command, db, "each")
 	if err != nil {
 		return nil, err
 	}
-	r.ReadyMs = max(r.ReadyMs, float64(p.ready.Milliseconds()))
+	r.ReadyMs = max(r.ReadyMs, float64(p.Ready.Milliseconds()))
 	return p, account(p, all, r, unknown)
 }
 
 // account compares a server's rows with the acknowledged rows.
-func account(p *process, all *pushed, r *killed, unknown int) error {
-	m, err := p.metrics()
+func account(p *programs.Server, all *pushed, r *killed, unknown int) error {
+	m, err := p.Metrics()
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func account(p *process, all *pushed, r *killed, unknown int) error {
 		return fmt.Errorf("%d rows after a restart: %d were acknowledged, and %d pushes were in progress", rows, all.rows, unknown)
 	}
 	for kind, want := range all.sums {
-		if got, err := sum(p.url, kind); err != nil || got < want {
+		if got, err := sum(p.URL, kind); err != nil || got < want {
 			return fmt.Errorf("the sum of %s is %d, %d were acknowledged; %v", kind, got, want, err)
 		}
 	}
@@ -83,14 +84,14 @@ func account(p *process, all *pushed, r *killed, unknown int) error {
 }
 
 // loadAndKill pushes and queries, and kills the server meanwhile.
-func (o *options) loadAndKill(ctx context.Context, p *process, f *files) (sent *pushed, err error) {
+func (o *options) loadAndKill(ctx context.Context, p *programs.Server, f *files) (sent *pushed, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wait sync.WaitGroup
-	wait.Go(func() { sent = o.push(ctx, p.url+"/pprof", f) })
-	wait.Go(func() { o.ask(ctx, p.url) })
+	wait.Go(func() { sent = o.push(ctx, p.URL+"/pprof", f) })
+	wait.Go(func() { o.ask(ctx, p.URL) })
 	time.Sleep(o.duration/2 + time.Duration(rand.Int64N(int64(o.duration))))
-	err = p.kill()
+	err = p.Kill()
 	cancel()
 	wait.Wait()
 	return sent, err

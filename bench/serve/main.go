@@ -5,11 +5,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
+	"github.com/granarydb/granary/bench/programs"
 	"github.com/granarydb/granary/bench/results"
 )
 
@@ -68,7 +70,7 @@ func (o *options) run(ctx context.Context) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	fmt.Fprintln(os.Stderr, "serve: build the command")
-	command, err := build(ctx, dir)
+	command, err := programs.BuildGranary(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -86,4 +88,13 @@ func (o *options) run(ctx context.Context) error {
 	}
 	r.print()
 	return results.Print(r)
+}
+
+// begin starts a server on a directory.
+func (o *options) begin(ctx context.Context, command, db, sync string) (*programs.Server, error) {
+	to := io.Discard
+	if o.verbose {
+		to = os.Stderr
+	}
+	return programs.Serve(ctx, command, to, "--db", db, "--memory", o.memory, "--sync", sync)
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/granarydb/granary/bench/programs"
 	"github.com/granarydb/granary/bench/results"
 )
 
@@ -59,7 +60,7 @@ func (o *options) measure(ctx context.Context, command, dir string, f *files) (*
 	if err := compare(p, sent); err != nil {
 		return nil, err
 	}
-	m, err := p.metrics()
+	m, err := p.Metrics()
 	if err != nil {
 		return nil, err
 	}
@@ -74,24 +75,24 @@ func (o *options) measure(ctx context.Context, command, dir string, f *files) (*
 		all = append(all, took...)
 	}
 	r.AskAll = results.LatenciesOf(all)
-	if err := p.end(); err != nil {
+	if err := p.End(); err != nil {
 		return nil, err
 	}
 	return r, o.idle(ctx, f, r)
 }
 
 // load pushes and queries for the duration, and samples the server's memory meanwhile.
-func (o *options) load(ctx context.Context, p *process, f *files, r *figures) (sent *pushed, answers *asked) {
+func (o *options) load(ctx context.Context, p *programs.Server, f *files, r *figures) (sent *pushed, answers *asked) {
 	ctx, cancel := context.WithTimeout(ctx, o.duration)
 	defer cancel()
 	var wait sync.WaitGroup
-	wait.Go(func() { sent = o.push(ctx, p.url+"/pprof", f) })
-	wait.Go(func() { answers = o.ask(ctx, p.url) })
+	wait.Go(func() { sent = o.push(ctx, p.URL+"/pprof", f) })
+	wait.Go(func() { answers = o.ask(ctx, p.URL) })
 	for look := time.NewTicker(time.Second); ctx.Err() == nil; {
 		select {
 		case <-ctx.Done():
 		case <-look.C:
-			if m, err := p.metrics(); err == nil {
+			if m, err := p.Metrics(); err == nil {
 				r.RSS = max(r.RSS, m["process_resident_memory_bytes"]/(1<<20))
 				r.Store = max(r.Store, m["granary_store_bytes"]/(1<<20))
 			}
@@ -116,8 +117,8 @@ func (o *options) idle(ctx context.Context, f *files, r *figures) error {
 }
 
 // compare compares the client's counts with the server's.
-func compare(p *process, sent *pushed) error {
-	m, err := p.metrics()
+func compare(p *programs.Server, sent *pushed) error {
+	m, err := p.Metrics()
 	if err != nil {
 		return err
 	}
@@ -129,7 +130,7 @@ func compare(p *process, sent *pushed) error {
 		}
 	}
 	for kind, want := range sent.sums {
-		if got, err := sum(p.url, kind); err != nil || got != want {
+		if got, err := sum(p.URL, kind); err != nil || got != want {
 			return fmt.Errorf("the sum of %s is %d, the client counted %d; %v", kind, got, want, err)
 		}
 	}

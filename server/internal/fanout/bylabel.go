@@ -166,10 +166,7 @@ func (s *Set) Oldest(ctx context.Context) (oldest int64, err error) {
 
 // ByLabel returns a row for each value of a label in the range or in a side, in no order, and whether each side has any values.
 func (s *Set) ByLabel(ctx context.Context, q *ByLabel) (rows []LabelRow, has []bool, err error) {
-	nodes := s.nodes
-	if q.nodes != nil {
-		nodes = q.nodes
-	}
+	nodes := s.nodesOf(q.Typed)
 	sums, kinds := newLabelSums(q), kindsOf{}
 	ask := []Question{{Path: ByLabelPath + "?" + q.parameters(), Media: "application/json", Kinds: !q.Query.SumKinds}}
 	err = s.gather(ctx, nodes, 0.25, ask, func(i int, replies []reply) error {

@@ -37,11 +37,12 @@ type node struct {
 	stalled                   atomic.Int64 // Unix nanoseconds until which a stalled node is not asked
 }
 
-// Question is a request to a node: a message for a procedure of Connect, or a GET without one.
+// Question is a request to a node: a message for a procedure of Connect, a POST with a body, or a GET without either.
 type Question struct {
 	Path    string // with its query
 	Message proto.Message
-	Media   string // media type of the answer
+	Body    []byte // of a POST without a message
+	Media   string // media type of the message and of the answer
 	Kinds   bool   // the answer has its kinds
 	Sources bool   // the answer has sums and numbers of times by source
 }
@@ -71,16 +72,16 @@ func (n *node) away(format string, args ...any) error {
 	return &nodeError{n.url, why[:min(len(why), most)]}
 }
 
-// askAll asks all nodes concurrently, each node one query after the other. It returns each node's
+// askAll asks all nodes concurrently, each node its questions one after the other. It returns each node's
 // replies, or its error. It calls failed with each error as it comes, from several goroutines.
-func (s *Set) askAll(ctx context.Context, nodes []*node, questions []Question, failed func(error)) ([][]reply, []error) {
+func (s *Set) askAll(ctx context.Context, nodes []*node, questions func(node int) []Question, failed func(error)) ([][]reply, []error) {
 	replies, errs := make([][]reply, len(nodes)), make([]error, len(nodes))
 	var asking sync.WaitGroup
 	var room atomic.Int64 // for the answers of all nodes
 	room.Store(s.opts.Memory)
 	for i, n := range nodes {
 		asking.Go(func() {
-			for _, q := range questions {
+			for _, q := range questions(i) {
 				r, err := s.ask(ctx, n, q, &room)
 				if err != nil {
 					errs[i] = err
@@ -127,7 +128,10 @@ const AllowUTF8 = "allow-utf8-labelnames=true"
 // exchange sends a query and reads at most Options.Answer bytes of the answer, and only as much as room
 // allows.
 func (s *Set) exchange(ctx context.Context, n *node, q Question, room *atomic.Int64) (reply, error) {
-	method, body := http.MethodGet, []byte(nil)
+	method, body := http.MethodGet, q.Body
+	if body != nil {
+		method = http.MethodPost
+	}
 	if q.Message != nil {
 		method = http.MethodPost
 		var err error
@@ -139,8 +143,10 @@ func (s *Set) exchange(ctx context.Context, n *node, q Question, room *atomic.In
 	if err != nil {
 		return reply{}, n.away("%v", err)
 	}
-	if q.Message != nil {
+	if body != nil {
 		req.Header.Set("Content-Type", q.Media)
+	}
+	if q.Message != nil {
 		req.Header.Set("Connect-Protocol-Version", "1")
 		req.Header.Set("Accept", "*/*; "+AllowUTF8) // the front writes names as its client wants them
 	}
@@ -234,6 +240,11 @@ func (n *node) refusal(status int, text []byte) error {
 // The first error ends the requests to all nodes, and is returned. If answers may be partial, a nodeError
 // is a warning instead, as long as one node answers.
 func (s *Set) gather(ctx context.Context, nodes []*node, share float64, questions []Question, use func(int, []reply) error) error {
+	return s.gatherEach(ctx, nodes, share, func(int) []Question { return questions }, use)
+}
+
+// gatherEach is gather with questions for each node.
+func (s *Set) gatherEach(ctx context.Context, nodes []*node, share float64, questions func(node int) []Question, use func(int, []reply) error) error {
 	left := s.opts.Time
 	if until, ok := ctx.Deadline(); ok {
 		left = time.Until(until)

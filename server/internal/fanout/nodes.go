@@ -1,16 +1,16 @@
 // Package fanout asks several profile servers one query, and makes one answer from theirs: the answer of
 // a server with the profiles of all.
 //
-//	F1  No profile is on two nodes. Lists are joined, points are added up, and stacks are fetched whole as
-//	    pprof and inserted into a store in memory, which answers. Pruned answers are never added up.
+//	F1  No profile is on two nodes. Lists are joined, points are added up, and sums by whole stacks become rows of
+//	    a store in memory, which answers. Pruned answers are never added up.
 //	F2  A node that does not answer is an ErrNode that names it, unless answers may be partial: then it is
 //	    a warning, a count, and never silence. An answer without any node is an error. A partial answer waits a
 //	    second for a node that is stopped, and the next ones for a moment not at all.
 //	F3  All nodes are asked concurrently. The first error ends the requests to the others, unless answers may
 //	    be partial. All goroutines have ended when a query is answered.
 //	F4  At most Options.Answer bytes are read from a node, and Options.Memory from all, within Options.Time
-//	    minus the share that the answer needs. Stacks take at most Options.Memory in their store. Messages
-//	    are counted before they are decoded.
+//	    minus the share that the answer needs. The stacks of a front take half of what its questions may take together, and
+//	    a whole profile Options.Memory. Messages are counted before they are decoded.
 //	F5  Kinds of two nodes are told apart by their names, or by their types if they have no name.
 //	F6  A mean is made from the sums and the numbers of times of its sources on all nodes, and not from
 //	    the means of nodes, because it is rounded once.
@@ -66,6 +66,7 @@ type Set struct {
 	isPartial bool
 	opts      Options
 	client    *http.Client
+	shelves   shelves // of stacks
 
 	mu     sync.Mutex // guards the fields below
 	probed time.Time  // time of the last probe for readiness
@@ -134,8 +135,11 @@ func (s *Set) String() string {
 	return strings.Join(urls, ", ")
 }
 
-// CloseIdle closes the connections to nodes that no query uses.
-func (s *Set) CloseIdle() { s.client.CloseIdleConnections() }
+// Close closes the connections to nodes that no query uses, and drops the stacks that are kept. No question may follow.
+func (s *Set) Close() {
+	s.client.CloseIdleConnections()
+	_ = s.shelves.close() // a store in memory, which has no error to tell
+}
 
 // probeAge is how long the result of a readiness probe is reused. probeTime is the time limit of a probe.
 const (
@@ -153,7 +157,7 @@ func (s *Set) Ready(ctx context.Context) error {
 	}
 	within, cancel := context.WithTimeout(ctx, min(probeTime, s.opts.Time))
 	defer cancel()
-	_, errs := s.askAll(within, s.nodes, []Question{{Path: "/readyz"}}, func(error) {})
+	_, errs := s.askAll(within, s.nodes, func(int) []Question { return []Question{{Path: "/readyz"}} }, func(error) {})
 	state := errors.Join(errs...)
 	if s.isPartial && slices.Contains(errs, nil) {
 		state = nil

@@ -79,6 +79,10 @@ type sourcesOf struct {
 	times   profile.Times
 }
 
+func newSourcesOf() *sourcesOf {
+	return &sourcesOf{numbers: map[string]string{}, pending: map[string]int64{}, times: profile.Times{Label: sourceLabel, Of: map[string]int64{}}}
+}
+
 // commit adds a node's times.
 func (of *sourcesOf) commit() {
 	for number, times := range of.pending {

@@ -1,312 +1,280 @@
 package fanout
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
-	"time"
 
-	pprof "github.com/google/pprof/profile"
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
-	"github.com/grafana/pyroscope/api/gen/proto/go/querier/v1/querierv1connect"
-	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
-	"github.com/granarydb/granary/server/internal/web"
 )
 
-// Stacks of several nodes are not merged here. Each node returns all its stacks as pprof. They are
-// inserted into a store in memory, and a server of that store answers. So a pruned flame graph is pruned
-// from all profiles, and is not a sum of pruned graphs.
+// Stacks of several nodes come as sums by id. The stacks of ids that are new are asked for once, and kept on a shelf, in whose store the
+// sums of all nodes become rows, and a server of that store answers. So a pruned flame graph is pruned from all profiles, and is not
+// a sum of pruned graphs.
 
 // Side is a query for stacks. A difference has two.
 type Side struct {
-	question Question
-	isNamed  bool       // the profiles are stored with a name, so kinds are added up
-	kinds    kindsOf    // kinds on the nodes so far
-	empty    []byte     // a profile with the type, for an answer at SourcesPath
-	bySource bool       // the answer comes from SourcesPath
-	gauges   *gaugeNode // for a query for all types; otherwise nil
-	sources  Question   // query for gauges
+	path    string
+	message []byte // of the question, if the path has none
+	typ     profile.Type
+	isNamed bool // kinds are added up
 }
 
-// newSide returns a query about a type, or about all types if t is zero, and its sources.
-func newSide(q Question, isNamed bool, t profile.Type, selector string, start, end int64) Side {
-	// Nodes have checked the kinds of a type with AnyPeriod, or this set does. Lists of different periods must not make kinds.
-	side := Side{question: q, isNamed: isNamed || t.Period == profile.AnyPeriod, kinds: kindsOf{}}
-	if t.IsGauge() {
-		side.bySource, side.empty = true, emptyProfile(t)
-	}
-	if t == (profile.Type{}) {
-		side.gauges, side.sources = &gaugeNode{}, gaugeQuestion(selector, start, end)
-	}
-	return side
+// StacksOf returns the query for all stacks in a request with type t. isNamed reports that the type has a name.
+func StacksOf(m *querierv1.SelectMergeStacktracesRequest, t profile.Type, isNamed bool) (Side, error) {
+	message, err := proto.Marshal(stacksOf(m))
+	return Side{StacksPath, message, t, isNamed}, err
 }
 
-// emptyProfile returns a profile with a type and without samples.
-func emptyProfile(t profile.Type) []byte {
-	p := &pprof.Profile{
-		SampleType: []*pprof.ValueType{{Type: t.Sample, Unit: t.SampleUnit}},
-	}
-	if t.Period != profile.AnyPeriod {
-		p.PeriodType = &pprof.ValueType{Type: t.Period, Unit: t.PeriodUnit}
-	}
-	var data bytes.Buffer
-	_ = p.WriteUncompressed(&data) // a Buffer returns no errors
-	return data.Bytes()
+// StacksAs returns the query for the stacks of GET /pprof with its parameters: profiles with a type, which the nodes know by name. isNamed, from
+// and to are as for ProfileOf.
+func StacksAs(t Typed, name string, isNamed bool, selector string, from, to int64) Side {
+	return Side{StacksPath + "?" + parametersOf(name, selector, from, to), nil, t.Type, isNamed}
 }
 
-// Labels of the nodes' profiles in the store in memory.
+// ask returns the question for sums, or for stacks that are wanted.
+func (s *Side) ask(wanted []profile.StackID) Question {
+	q := StackQuestion{Message: s.message, Wanted: wanted}
+	return Question{Path: s.path, Body: q.Encode(), Media: StacksMedia, Kinds: !s.isNamed && wanted == nil}
+}
+
+// StacksMedia is the media type of a StackQuestion and of its answer.
+const StacksMedia = "application/octet-stream"
+
+// Labels of rows in a store in memory.
 const (
 	sideLabel   = "side"
 	nodeLabel   = "node"
 	sourceLabel = "source"
 )
 
-// AnyName is the name of the profiles in the store in memory that have a name. All profiles of a side
-// have the same.
+// AnyName is the name of the profiles in a store in memory that have a name. All have the same.
 const AnyName = "any"
 
-// StacksOf returns the query for all stacks in a request with type t. isNamed reports that the type has a
-// name.
-func StacksOf(m *querierv1.SelectMergeStacktracesRequest, t profile.Type, isNamed bool) Side {
-	path := querierv1connect.QuerierServiceSelectMergeStacktracesProcedure
-	if t.IsGauge() {
-		path = SourcesPath
-	}
-	return newSide(Question{
-		Path: path, Media: ProtoMedia, Kinds: !isNamed,
-		Message: &querierv1.SelectMergeStacktracesRequest{
-			ProfileTypeID: m.GetProfileTypeID(), LabelSelector: m.GetLabelSelector(), Start: m.GetStart(), End: m.GetEnd(),
-			ProfileIdSelector: m.GetProfileIdSelector(), SpanSelector: m.GetSpanSelector(), TraceIdSelector: m.GetTraceIdSelector(), StackTraceSelector: m.GetStackTraceSelector(), Format: querierv1.ProfileFormat_PROFILE_FORMAT_PPROF,
-		},
-	}, isNamed, t, m.GetLabelSelector(), m.GetStart(), m.GetEnd())
-}
-
-// ProfileOf returns the query of GET /pprof for profiles with a type, which the nodes know by name, or
-// for all. isNamed reports that name is an id with the type's name. from and to are Unix nanoseconds,
-// from <= time < to; 0 means no bound.
-func ProfileOf(t Typed, name string, isNamed bool, selector string, from, to int64) Side {
-	ask := url.Values{"selector": {selector}}
-	if name != "" {
-		ask.Set("type", name)
-	}
-	for name, nanos := range map[string]int64{"from": from, "to": to} { // by one clock
-		if nanos != 0 {
-			ask.Set(name, time.Unix(0, nanos).UTC().Format(time.RFC3339Nano))
-		}
-	}
-	q := Question{Path: "/pprof?" + ask.Encode(), Media: "application/octet-stream", Kinds: !isNamed}
-	if t.Type.IsGauge() {
-		q.Path, q.Media = SourcesPath+"?"+ask.Encode(), ProtoMedia
-	}
-	milli := int64(time.Millisecond)
-	return newSide(q, false, t.Type, selector, from/milli, (to+milli-1)/milli)
-}
-
-// SideSelector returns the selector of a side's profiles, by its number.
+// SideSelector returns the selector of a side's rows, by its number.
 func SideSelector(number int) string { return fmt.Sprintf("{%s=\"%d\"}", sideLabel, number) }
 
-// Stacks asks for the stacks of sides, and calls f with all of them in a store in memory, which lives
-// until f returns. With a type, only the nodes that have it are asked, and kinds are the type's kinds.
-// Queries about gauges have the times as Query.Times.
-func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile.DB, *profile.Times) error) (err error) {
-	// Without time buckets no profile is evicted for another. Too many profiles are an error.
-	store, err := columnstore.Open(columnstore.Options{MemoryBudget: max(s.opts.Memory, 1<<20), Manual: true})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	limits := s.opts.Profile
-	limits.Bytes = int(min(s.opts.Answer, 1<<31-1))
-	limits.Samples = max(limits.Samples, limits.Bytes/16) // merged stacks come from any number of profiles
-	db, err := profile.Open(store, profile.Options{Bucket: -1, Limits: limits})
-	if err != nil {
-		return err
-	}
-	var questions []Question
-	for _, side := range sides {
-		if questions = append(questions, side.question); side.gauges != nil {
-			questions = append(questions, side.sources)
-		}
-	}
-	nodes := s.nodes
-	if t.nodes != nil {
-		nodes = t.nodes
-	}
-	of := sourcesOf{numbers: map[string]string{}, pending: map[string]int64{}, times: profile.Times{Label: sourceLabel, Of: map[string]int64{}}}
-	err = s.gather(ctx, nodes, 0.25, questions, func(i int, replies []reply) error {
-		tx := store.Begin()
-		clear(of.pending) // times of a failed node
-		for k, side := range sides {
-			err := s.keep(ctx, db, tx, side, nodes[i], replies[0], strconv.Itoa(k), &of)
-			if replies = replies[1:]; err == nil && side.gauges != nil {
-				err = side.gauges.add(s, nodes[i], replies[0])
-				replies = replies[1:]
-			}
-			if err != nil {
-				tx.Abort()
-				return err
-			}
-		}
-		if _, err := tx.Commit(); err != nil {
+// Stacks asks for the stacks of sides, and calls f with a store that has all of them as rows of one time, until f returns. With a type,
+// only the nodes that have it are asked, and kinds are the type's kinds. Queries about gauges have the times as Query.Times.
+func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(db *profile.DB, at int64, times *profile.Times) error) error {
+	for {
+		h, err := s.shelves.take(s.shelfBytes())
+		if err != nil {
 			return err
 		}
-		of.commit()
-		return nil
-	})
+		isEmpty := h.isEmpty()
+		err = s.stacksOn(ctx, h, sides, t, f)
+		isShort := errors.Is(err, columnstore.ErrMemory)
+		err = errors.Join(err, s.shelves.give(h, isShort || errors.Is(err, columnstore.ErrQueryMemory)))
+		if !isShort || isEmpty {
+			return err
+		}
+	}
+}
+
+// stacksOn is Stacks on a shelf. The error is columnstore.ErrMemory, before f was called, if the shelf lacks room.
+func (s *Set) stacksOn(ctx context.Context, h *shelf, sides []Side, t Typed, f func(db *profile.DB, at int64, times *profile.Times) error) error {
+	m := &merging{set: s, shelf: h, sides: sides, nodes: s.nodesOf(t)}
+	err := m.ask(ctx, t)
+	for err == nil && m.wants() {
+		err = m.askWanted(ctx)
+	}
+	var at int64
+	if err == nil {
+		at, err = h.put(ctx, m.rows())
+	}
 	if errors.Is(err, columnstore.ErrMemory) {
 		err = fmt.Errorf("%w: %w", columnstore.ErrQueryMemory, err)
 	}
-	for _, side := range sides {
-		if err == nil {
-			err = side.kinds.check(t.types()...)
-		}
-	}
 	if err != nil {
 		return err
 	}
-	return f(db, &of.times)
+	defer h.drop(at)
+	return cmp.Or(f(h.db, at, &m.of.times), h.hasLost())
 }
 
-// keep inserts a node's profile for a side, or a profile for each source.
-func (s *Set) keep(ctx context.Context, db *profile.DB, tx *columnstore.Tx, side Side, n *node, r reply, number string, of *sourcesOf) error {
-	var profiles []sourceProfile
-	switch {
-	case side.bySource:
-		var err error
-		if profiles, err = s.decodeSources(n, r.body); err != nil {
-			return err
-		}
-		profiles = append(profiles, sourceProfile{data: side.empty})
-	case side.question.Message != nil:
-		profiles = []sourceProfile{{data: pprofOf(r.body)}}
-	case len(r.body) > 0: // otherwise the node has no profile for a question about all types
-		profiles = []sourceProfile{{data: r.body}}
+// shelfBytes is the memory of the store of a shelf. All questions share it, and the other half of what they may take together is for the
+// nodes' answers.
+func (s *Set) shelfBytes() int64 { return int64(max(2, s.opts.Queries/2)) * s.opts.Memory }
+
+// merging is a question about stacks in progress.
+type merging struct {
+	set     *Set
+	shelf   *shelf
+	sides   []Side
+	nodes   []*node    // that answered so far
+	answers [][]summed // by node and side
+	of      *sourcesOf
+}
+
+// summed are the sums of a node and a side.
+type summed struct {
+	stackSums
+	codes  []uint32          // of the ids; 0 is not known yet
+	wanted []profile.StackID // that this node is asked for
+}
+
+// ask asks the nodes for sums, and checks the kinds of profiles.
+func (m *merging) ask(ctx context.Context, t Typed) error {
+	questions := make([]Question, len(m.sides))
+	kinds := make([]kindsOf, len(m.sides))
+	for k := range m.sides {
+		questions[k], kinds[k] = m.sides[k].ask(nil), kindsOf{}
 	}
-	rows := 0
-	for _, p := range profiles {
-		labels := map[string]string{sideLabel: number, nodeLabel: n.url}
-		if side.isNamed {
-			labels[profile.NameLabel] = AnyName
-		}
-		switch {
-		case p.times > 0:
-			if labels[sourceLabel] = of.add(number, p.labels, p.times); p.data == nil {
-				continue // a source without samples still counts for the mean
+	all, answers := m.nodes, make([][]summed, len(m.nodes))
+	err := m.set.gather(ctx, all, 0.25, questions, func(i int, replies []reply) error {
+		own := make([]summed, len(m.sides))
+		for k := range m.sides {
+			sums, err := decodeSums(replies[k].body)
+			if err != nil {
+				return all[i].away("a wrong answer: %v", err)
 			}
-		case p.data == nil:
-			return n.away("an answer without a profile: is it a Granary?")
+			if err := m.sides[k].check(all[i], &sums); err != nil {
+				return err
+			}
+			own[k].stackSums = sums
+			if questions[k].Kinds && len(sums.ids) > 0 {
+				if err := kinds[k].add(all[i], replies[k].kinds); err != nil {
+					return err
+				}
+			}
 		}
-		inserted, err := db.InsertEncodedTx(ctx, tx, p.data, profile.InsertOptions{Labels: labels, Time: time.Now(), AllFrames: true})
-		if err != nil && ctx.Err() == nil && !errors.Is(err, columnstore.ErrMemory) {
-			return n.away("a wrong answer: %v", err)
-		}
-		if rows += inserted; err != nil {
-			return err
+		answers[i] = own
+		return nil
+	})
+	for k := range kinds {
+		if err == nil {
+			err = kinds[k].check(t.types()...)
 		}
 	}
-	if side.question.Kinds && rows > 0 {
-		return side.kinds.add(n, r.kinds)
+	m.keep(all, answers)
+	return err
+}
+
+// check returns an error for sums that the side cannot have.
+func (s *Side) check(n *node, sums *stackSums) error {
+	for _, of := range sums.sources {
+		if isGauge := s.typ.IsGauge(); isGauge && of.times < 1 || !isGauge && (of.times != 0 || len(of.labels) > 0) {
+			return n.away("a wrong answer: a source of %s at %d times", s.typ.Sample, of.times)
+		}
 	}
 	return nil
 }
 
-// pprofOf returns the profile in an encoded SelectMergeStacktracesResponse, or nil. An insert need not
-// decode it first.
-func pprofOf(data []byte) []byte {
-	const fieldPprof, fieldProfile protowire.Number = 5, 1
-	return fieldOf(fieldOf(data, fieldPprof), fieldProfile)
-}
-
-// fieldOf returns the last value of a field in an encoded message. It returns nil if there is none, or if
-// the bytes are malformed.
-func fieldOf(data []byte, number protowire.Number) (found []byte) {
-	for f, err := range web.Fields(data) {
-		if err != nil {
-			return nil
-		}
-		if f.Number == number && f.Type == protowire.BytesType {
-			found = f.Bytes()
+// keep keeps the nodes with an answer.
+func (m *merging) keep(nodes []*node, answers [][]summed) {
+	m.nodes, m.answers = nil, nil
+	for i, own := range answers {
+		if own != nil {
+			m.nodes, m.answers = append(m.nodes, nodes[i]), append(m.answers, own)
 		}
 	}
-	return found
 }
 
-// Typed is a type, and the nodes that have it. The zero value means no type on all nodes.
-type Typed struct {
-	Type  profile.Type
-	nodes []*node
-}
-
-// types returns the type, if any.
-func (t Typed) types() []profile.Type {
-	if t.nodes == nil {
-		return nil
-	}
-	return []profile.Type{t.Type}
-}
-
-// FindType returns the type that name stands for on all nodes, for the profiles of a query. Errors are as for
-// profile.DB.FindTypeIn.
-func (s *Set) FindType(ctx context.Context, q profile.Query, name string) (t Typed, err error) {
-	known := map[profile.Type][]*node{}
-	var all []profile.Type
-	ask := Question{Path: querierv1connect.QuerierServiceProfileTypesProcedure, Message: &querierv1.ProfileTypesRequest{}}
-	err = askTyped(ctx, s, 0.5, ask, func(n *node, m *querierv1.ProfileTypesResponse, _ []reply) error {
-		for _, p := range m.GetProfileTypes() {
-			t := profile.Type{Sample: p.GetSampleType(), SampleUnit: p.GetSampleUnit(), Period: p.GetPeriodType(), PeriodUnit: p.GetPeriodUnit()}
-			if known[t] == nil {
-				all = append(all, t)
-			}
-			if !slices.Contains(known[t], n) {
-				known[t] = append(known[t], n)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return t, err
-	}
-	if t.Type, err = profile.TypeCalled(all, name, func() ([]profile.Source, error) { return s.Sources(ctx, q) }); err != nil {
-		return Typed{}, err
-	}
-	for _, own := range all {
-		for _, n := range known[own] {
-			if t.Type.Includes(own) && !slices.Contains(t.nodes, n) {
-				t.nodes = append(t.nodes, n)
-			}
-		}
-	}
-	return t, nil
-}
-
-// Sources returns the sources that profiles of a query's selector and times can have, on all nodes.
-func (s *Set) Sources(ctx context.Context, q profile.Query) (all []profile.Source, err error) {
-	m := &querierv1.SeriesRequest{Matchers: []string{q.Selector.String()}, Start: q.From / 1e6}
-	if q.To != 0 {
-		m.End = (q.To - 1) / 1e6
-	}
-	ask := Question{Path: querierv1connect.QuerierServiceSeriesProcedure, Message: m}
-	err = askTyped(ctx, s, 0.5, ask, func(_ *node, m *querierv1.SeriesResponse, _ []reply) error {
-		for _, set := range m.GetLabelsSet() {
-			var one profile.Source
-			ofType := map[string]*string{"__type__": &one.Type.Sample, "__unit__": &one.Type.SampleUnit, "__period_type__": &one.Type.Period, "__period_unit__": &one.Type.PeriodUnit, "__profile_type__": new(string)}
-			for _, l := range set.GetLabels() {
-				if to := ofType[l.GetName()]; to != nil {
-					*to = l.GetValue()
-				} else {
-					one.Labels = append(one.Labels, profile.Label{Name: l.GetName(), Value: l.GetValue()})
+// wants looks the stacks up, assigns each one that is not known to the first node that has it, and reports whether there are any.
+func (m *merging) wants() (isAny bool) {
+	asked := map[profile.StackID]bool{}
+	for _, own := range m.answers {
+		for k := range own {
+			s := &own[k]
+			s.codes, s.wanted = m.shelf.find(s.codes, s.ids), nil
+			for i, code := range s.codes {
+				if id := s.ids[i]; code == 0 && !asked[id] && len(s.wanted) < MaxWanted {
+					asked[id] = true
+					s.wanted = append(s.wanted, id)
 				}
 			}
-			all = append(all, one)
+			isAny = isAny || len(s.wanted) > 0
 		}
+	}
+	return isAny
+}
+
+// askWanted asks nodes for the stacks that are assigned to them, and adds them to the shelf. A node that fails leaves the question.
+func (m *merging) askWanted(ctx context.Context) error {
+	each := func(i int) (questions []Question) {
+		for k, s := range m.answers[i] {
+			if len(s.wanted) > 0 {
+				questions = append(questions, m.sides[k].ask(s.wanted))
+			}
+		}
+		return questions
+	}
+	all, answers := m.nodes, make([][]summed, len(m.nodes))
+	err := m.set.gatherEach(ctx, all, 0.25, each, func(i int, replies []reply) error {
+		for _, s := range m.answers[i] {
+			if len(s.wanted) == 0 {
+				continue
+			}
+			located, err := decodeLocated(replies[0].body, s.wanted)
+			if err != nil {
+				return all[i].away("a wrong answer: %v", err)
+			}
+			if err := m.shelf.add(s.wanted, located); err != nil {
+				return err
+			}
+			replies = replies[1:]
+		}
+		answers[i] = m.answers[i]
 		return nil
 	})
-	return all, err
+	m.keep(all, answers)
+	return err
+}
+
+// rows returns the rows of all nodes, and sets the times of sources. The sums of a stack are one row, but for gauges, of which each source
+// of a node has rows of its own.
+func (m *merging) rows() (all []shelfRows) {
+	m.of = newSourcesOf()
+	for k, side := range m.sides {
+		number := strconv.Itoa(k)
+		labels := map[string]string{sideLabel: number, profile.NameLabel: AnyName}
+		if !side.typ.IsGauge() {
+			all = append(all, m.summedRows(k, labels))
+			continue
+		}
+		for _, own := range m.answers {
+			for i := range own[k].sources {
+				s := &own[k].sources[i]
+				source := m.of.add(number, s.labels, s.times)
+				codes := make([]uint32, len(s.stacks))
+				for i, at := range s.stacks {
+					codes[i] = own[k].codes[at]
+				}
+				all = append(all, shelfRows{map[string]string{sideLabel: number, profile.NameLabel: AnyName, sourceLabel: source}, side.typ, codes, s.values})
+			}
+		}
+	}
+	m.of.commit()
+	return all
+}
+
+// summedRows returns the rows of a side of no gauges.
+func (m *merging) summedRows(side int, labels map[string]string) shelfRows {
+	rows := shelfRows{labels: labels, typ: m.sides[side].typ}
+	var place []int32 // by code: 1 and its index in rows
+	for _, own := range m.answers {
+		if most := slices.Max(append(own[side].codes, 0)); int(most) >= len(place) {
+			place = append(place, make([]int32, int(most)+1-len(place))...)
+		}
+		for i := range own[side].sources {
+			s := &own[side].sources[i]
+			for k, at := range s.stacks {
+				code := own[side].codes[at]
+				if place[code] == 0 {
+					rows.codes, rows.values = append(rows.codes, code), append(rows.values, 0)
+					place[code] = int32(len(rows.codes))
+				}
+				rows.values[place[code]-1] += s.values[k]
+			}
+		}
+	}
+	return rows
 }

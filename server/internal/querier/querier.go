@@ -54,6 +54,7 @@ func Routes(opts Options) []web.Route {
 	if store, err := opts.Source.Store(source.Rows); err == nil {
 		of := &sources{q, store}
 		routes = append(routes, web.Route{Pattern: "GET " + fanout.ByLabelPath, Name: "by-label", Handler: web.Headed(web.Handler(of.byLabel))})
+		routes = append(routes, web.Route{Pattern: "POST " + fanout.StacksPath, Name: "stacks", Handler: web.Headed(web.Handler(of.stacks))})
 		answer := web.Headed(web.Handler(of.answer))
 		for _, method := range []string{"GET ", "POST "} {
 			routes = append(routes, web.Route{Pattern: method + fanout.SourcesPath, Name: "sources", Handler: answer})
@@ -173,11 +174,16 @@ func (q *querier) typeID(ctx context.Context, m question.Typed) (string, error) 
 	return id, err
 }
 
+// asked returns the side as a source takes it.
+func (s *side) asked() source.Side {
+	return source.Side{Query: s.Query, Type: s.Type, Message: s.message}
+}
+
 // stacks calls f with the profiles of sides.
 func (q *querier) stacks(ctx context.Context, sides []side, f func(*source.Profiles) error) error {
 	ask := make([]source.Side, len(sides))
 	for i, s := range sides {
-		ask[i] = source.Side{Query: s.Query, Type: s.Type, Message: s.message}
+		ask[i] = s.asked()
 	}
 	return q.Source.View(ctx, func(v source.View) error { return v.Stacks(ctx, source.Typed{}, ask, f) })
 }
@@ -273,20 +279,23 @@ func (q *querier) SelectMergeProfile(ctx context.Context, r *connect.Request[que
 // pprof makes the merged profile of a query, by stack alone.
 func (q *querier) pprof(ctx context.Context, s side, out *googlev1.Profile) error {
 	s.Query.NoSampleLabels = true
-	return q.stacks(ctx, []side{s}, func(p *source.Profiles) error {
-		merged, err := p.DB.Profile(ctx, p.Snap, p.Queries[0], s.Type)
-		if err == nil {
-			err = p.TellKinds(ctx, p.Queries[0], s.Type)
-		}
-		if err != nil {
-			return err
-		}
-		merged.Comments = p.Comments
-		var buf bytes.Buffer
-		if err := merged.WriteUncompressed(&buf); err != nil {
-			return err
-		}
-		return proto.Unmarshal(buf.Bytes(), out)
+	whole := s.asked()
+	return q.Source.View(ctx, func(v source.View) error {
+		return v.Profile(ctx, source.Typed{}, &whole, func(p *source.Profiles) error {
+			merged, err := p.DB.Profile(ctx, p.Snap, p.Queries[0], s.Type)
+			if err == nil {
+				err = p.TellKinds(ctx, p.Queries[0], s.Type)
+			}
+			if err != nil {
+				return err
+			}
+			merged.Comments = p.Comments
+			var buf bytes.Buffer
+			if err := merged.WriteUncompressed(&buf); err != nil {
+				return err
+			}
+			return proto.Unmarshal(buf.Bytes(), out)
+		})
 	})
 }
 
@@ -374,7 +383,7 @@ func (q *querier) sendMerged(w http.ResponseWriter, r *http.Request, otherwise, 
 				return err
 			}
 			side := source.Side{Query: p.Query, Name: cmp.Or(p.Rest.Get("type"), otherwise), Selector: p.Rest.Get("selector")}
-			return v.Stacks(ctx, t, []source.Side{side}, func(from *source.Profiles) error {
+			return v.Profile(ctx, t, &side, func(from *source.Profiles) error {
 				merged, err := from.DB.Profile(ctx, from.Snap, from.Queries[0], types...)
 				if err == nil {
 					err = from.TellKinds(ctx, from.Queries[0], types...)

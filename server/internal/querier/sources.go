@@ -7,6 +7,7 @@ import (
 
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
 
+	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fanout"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/question"
@@ -23,7 +24,75 @@ type sources struct {
 }
 
 func (s *sources) answer(w http.ResponseWriter, r *http.Request) error {
-	a, ids, p, err := s.asked(r)
+	var message []byte
+	if r.Method == http.MethodPost {
+		var err error
+		if message, err = io.ReadAll(http.MaxBytesReader(nil, r.Body, maxQuestion)); err != nil {
+			return err
+		}
+	}
+	return s.send(w, r, message, fanout.ProtoMedia, func(ctx context.Context, v *source.At, a *question.Asked) ([]byte, error) {
+		all, err := v.DB.SourceProfiles(ctx, v.Snap, a.Query, a.Type)
+		if err != nil {
+			return nil, err
+		}
+		answer, fits, err := fanout.EncodeSources(all, s.ResultBytes)
+		if !fits {
+			return nil, s.tooLarge()
+		}
+		return answer, err
+	})
+}
+
+// stacks handles fanout.StacksPath: a type's sums by stack, or some of the stacks.
+func (s *sources) stacks(w http.ResponseWriter, r *http.Request) error {
+	const ids = fanout.MaxWanted * 16
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxQuestion+ids))
+	if err != nil {
+		return err
+	}
+	ask, err := fanout.DecodeStackQuestion(body)
+	if err != nil {
+		return fault.Invalid("%w", err)
+	}
+	return s.send(w, r, ask.Message, fanout.StacksMedia, func(ctx context.Context, v *source.At, a *question.Asked) ([]byte, error) {
+		if len(ask.Wanted) == 0 {
+			sums, err := mergeSources(ctx, v, a)
+			if err != nil {
+				return nil, err
+			}
+			return fanout.EncodeSums(ctx, sums)
+		}
+		query := a.Query
+		query.SumGauges, query.SumKinds = true, true // the values do not matter
+		stacks, err := v.DB.Merge(ctx, v.Snap, a.Type, query)
+		if err != nil {
+			return nil, err
+		}
+		located, err := stacks.Locate(ctx, ask.Wanted, s.ResultBytes)
+		if err != nil {
+			return nil, err
+		}
+		return fanout.EncodeLocated(located), nil
+	})
+}
+
+// mergeSources returns the sums of a question by stack, of gauges for each source.
+func mergeSources(ctx context.Context, v *source.At, a *question.Asked) ([]profile.SourceStacks, error) {
+	if a.Type.IsGauge() {
+		return v.DB.MergeSources(ctx, v.Snap, a.Type, a.Query)
+	}
+	all, err := v.DB.Merge(ctx, v.Snap, a.Type, a.Query)
+	return []profile.SourceStacks{{Stacks: all}}, err
+}
+
+func (s *sources) tooLarge() error {
+	return fault.TooCostly("an answer of more than %d bytes", s.ResultBytes)
+}
+
+// send answers the question of a message, or of a URL without one, with the bytes that of returns, and with the kinds of the profiles.
+func (s *sources) send(w http.ResponseWriter, r *http.Request, message []byte, media string, of func(context.Context, *source.At, *question.Asked) ([]byte, error)) error {
+	a, ids, p, err := s.asked(r, message)
 	if err != nil {
 		return err
 	}
@@ -43,16 +112,11 @@ func (s *sources) answer(w http.ResponseWriter, r *http.Request) error {
 			if a.Query, err = v.OfProfile(ctx, a.Query, ids); err != nil {
 				return err
 			}
-			all, err := v.DB.SourceProfiles(ctx, v.Snap, a.Query, a.Type)
-			if err == nil {
+			if answer, err = of(ctx, v, &a); err == nil {
 				err = v.Profiles().TellKinds(ctx, a.Query, a.Type)
 			}
-			if err != nil {
-				return err
-			}
-			var fits bool
-			if answer, fits, err = fanout.EncodeSources(all, s.ResultBytes); !fits {
-				return fault.TooCostly("an answer of more than %d bytes", s.ResultBytes)
+			if err == nil && int64(len(answer)) > s.ResultBytes {
+				err = s.tooLarge()
 			}
 			if err == nil {
 				err = web.StayOf(ctx).Take(ctx, int64(len(answer)))
@@ -63,26 +127,22 @@ func (s *sources) answer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", fanout.ProtoMedia)
+	w.Header().Set("Content-Type", media)
 	_, _ = w.Write(answer) // an error means that the client has gone
 	return nil
 }
 
 // asked returns the question of a message with the ids of its profiles, or the parameters of a URL.
-func (s *sources) asked(r *http.Request) (a question.Asked, ids []string, of *question.Parameters, err error) {
-	if r.Method != http.MethodPost {
+func (s *sources) asked(r *http.Request, message []byte) (a question.Asked, ids []string, of *question.Parameters, err error) {
+	if len(message) == 0 {
 		p, err := s.Read.Parameters(r.URL.RawQuery)
 		if err == nil && p.Type == "" {
 			err = fault.Invalid("parameter type: want one")
 		}
 		return a, nil, &p, err
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxQuestion))
-	if err != nil {
-		return a, nil, nil, err
-	}
 	var m querierv1.SelectMergeStacktracesRequest
-	if err := (web.ProtoCodec{Most: maxQuestionMessages}).Unmarshal(body, &m); err != nil {
+	if err := (web.ProtoCodec{Most: maxQuestionMessages}).Unmarshal(message, &m); err != nil {
 		return a, nil, nil, fault.Invalid("message: %w", err)
 	}
 	a, err = s.Read.Stacks(&m)

@@ -96,8 +96,8 @@ func (n *Nodes) Ready(ctx context.Context) error { return n.set.Ready(ctx) }
 // Tidy implements Source.
 func (n *Nodes) Tidy() {}
 
-// Close implements Source. It closes idle connections.
-func (n *Nodes) Close() { n.set.CloseIdle() }
+// Close implements Source. It closes idle connections, and drops the stacks that are kept.
+func (n *Nodes) Close() { n.set.Close() }
 
 // nodesView is the view of one query: the nodes' answers to it.
 type nodesView struct{ *Nodes }
@@ -153,31 +153,55 @@ func (v nodesView) Newest(ctx context.Context) (int64, error) { return v.set.New
 // Store implements View.
 func (v nodesView) Store(need Need) (*At, error) { return nil, v.refuse(need) }
 
-// Stacks implements View. It copies complete stacks to a store in memory, because conditions on frames must
-// see all frames.
+// Stacks implements View. It makes rows of complete stacks in a store in memory, because conditions on frames must see all frames.
 func (v nodesView) Stacks(ctx context.Context, t Typed, sides []Side, f func(*Profiles) error) (err error) {
-	ask, queries := make([]fanout.Side, len(sides)), make([]profile.Query, len(sides))
+	ask := make([]fanout.Side, len(sides))
 	for i := range sides {
-		ask[i], queries[i] = asked(&sides[i], t), sides[i].Query
-		queries[i].From, queries[i].To = 0, 0
-		if queries[i].Selector, err = profile.ParseSelector(fanout.SideSelector(i)); err != nil {
+		if ask[i], err = stacksAsked(&sides[i], t); err != nil {
 			return err
 		}
 	}
-	return v.set.Stacks(ctx, ask, t, func(db *profile.DB, times *profile.Times) error {
-		for i := range queries {
-			queries[i].Times = times
+	return v.set.Stacks(ctx, ask, t, func(db *profile.DB, at int64, times *profile.Times) error {
+		queries := make([]profile.Query, len(sides))
+		for i := range sides {
+			queries[i] = sides[i].Query
+			queries[i].Times, queries[i].From, queries[i].To = times, at, at+1
+			if queries[i].Selector, err = profile.ParseSelector(fanout.SideSelector(i)); err != nil {
+				return err
+			}
 		}
-		return db.Store().View(ctx, func(snap *columnstore.Snapshot) error {
-			return f(&Profiles{DB: db, Snap: snap, Queries: queries, Comments: warnings(ctx)})
-		})
+		return viewed(ctx, db, queries, f)
 	})
 }
 
-// asked returns the query to nodes for a side.
-func asked(s *Side, t Typed) fanout.Side {
+// Profile implements View. It copies the nodes' profiles to a store in memory.
+func (v nodesView) Profile(ctx context.Context, t Typed, s *Side, f func(*Profiles) error) error {
+	return v.set.Profiles(ctx, asked(s, t), t, func(db *profile.DB, times *profile.Times) error {
+		query := s.Query
+		query.Selector, query.Times, query.From, query.To = profile.Selector{}, times, 0, 0
+		return viewed(ctx, db, []profile.Query{query}, f)
+	})
+}
+
+// viewed calls f with the profiles of a store in memory.
+func viewed(ctx context.Context, db *profile.DB, queries []profile.Query, f func(*Profiles) error) error {
+	return db.Store().View(ctx, func(snap *columnstore.Snapshot) error {
+		return f(&Profiles{DB: db, Snap: snap, Queries: queries, Comments: warnings(ctx)})
+	})
+}
+
+// stacksAsked returns the query for stacks to nodes for a side.
+func stacksAsked(s *Side, t Typed) (fanout.Side, error) {
 	if s.Message != nil {
 		return fanout.StacksOf(s.Message, s.Type, s.Query.SumKinds)
+	}
+	return fanout.StacksAs(t, nodeName(s.Name, t), s.Query.SumKinds, s.Selector, s.Query.From, s.Query.To), nil
+}
+
+// asked returns the query for whole profiles to nodes for a side.
+func asked(s *Side, t Typed) *fanout.Whole {
+	if s.Message != nil {
+		return fanout.WholeOf(s.Message, s.Type, s.Query.SumKinds)
 	}
 	return fanout.ProfileOf(t, nodeName(s.Name, t), s.Query.SumKinds, s.Selector, s.Query.From, s.Query.To)
 }

@@ -74,8 +74,11 @@ type View interface {
 	// ByLabel returns a row for each value of a label in a range or in those to compare with, in no order, and whether each of the latter
 	// has any. Errors are as for profile.DB.Range.
 	ByLabel(ctx context.Context, q *ByLabel) (rows []LabelRow, has []bool, err error)
-	// Stacks calls f with the profiles of the sides. If t is the zero value, each side names its type.
+	// Stacks calls f with the profiles of the sides, for sums by stack. If t is the zero value, each side names its type.
 	Stacks(ctx context.Context, t Typed, sides []Side, f func(*Profiles) error) error
+	// Profile calls f with the profiles of a side, for a profile with all that pprof has: labels of samples, times and periods. If t is
+	// the zero value, the side names its type, or has all types.
+	Profile(ctx context.Context, t Typed, side *Side, f func(*Profiles) error) error
 	// Store returns the store of the view and its snapshot, or an error for a need that several stores cannot meet.
 	Store(Need) (*At, error)
 }

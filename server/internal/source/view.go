@@ -92,6 +92,11 @@ func (v *At) Stacks(ctx context.Context, _ Typed, sides []Side, f func(*Profiles
 	return f(v.Profiles(queries...))
 }
 
+// Profile implements View.
+func (v *At) Profile(ctx context.Context, t Typed, side *Side, f func(*Profiles) error) error {
+	return v.Stacks(ctx, t, []Side{*side}, f)
+}
+
 // Profiles returns the profiles that queries choose.
 func (v *At) Profiles(queries ...profile.Query) *Profiles {
 	return &Profiles{DB: v.DB, Snap: v.Snap, Queries: queries}

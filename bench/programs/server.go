@@ -1,4 +1,4 @@
-package main
+package programs
 
 import (
 	"bufio"
@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// build returns the path of this checkout's command, built in dir.
-func build(ctx context.Context, dir string) (string, error) {
+// BuildGranary returns the path of this checkout's command, built in dir.
+func BuildGranary(ctx context.Context, dir string) (string, error) {
 	command := filepath.Join(dir, "granary")
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", command, ".")
 	cmd.Dir = filepath.FromSlash("../cmd/granary")
@@ -29,48 +29,45 @@ func build(ctx context.Context, dir string) (string, error) {
 	return command, nil
 }
 
-// process is a granary server.
-type process struct {
+// Server is a process of granary serve.
+type Server struct {
+	URL   string
+	Ready time.Duration // time from its start until /readyz answers
+
 	cmd    *exec.Cmd
-	url    string
-	ready  time.Duration // time from its start until /readyz answers
 	logged chan struct{} // closed when its log has ended
 }
 
-// begin starts a server on a directory and waits until it answers.
-func (o *options) begin(ctx context.Context, command, db, sync string) (*process, error) {
+// Serve starts a server with some flags and waits until it answers. Its log goes to log.
+func Serve(ctx context.Context, command string, log io.Writer, flags ...string) (*Server, error) {
 	start := time.Now()
-	cmd := exec.CommandContext(ctx, command, "serve", "--listen", "127.0.0.1:0", "--db", db, "--memory", o.memory, "--sync", sync)
+	cmd := exec.CommandContext(ctx, command, append([]string{"serve", "--listen", "127.0.0.1:0"}, flags...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	log, err := cmd.StderrPipe()
+	notes, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &process{cmd: cmd, logged: make(chan struct{})}
-	lines := bufio.NewReader(log)
+	p := &Server{cmd: cmd, logged: make(chan struct{})}
+	lines := bufio.NewReader(notes)
 	var text strings.Builder
-	for p.url == "" {
+	for p.URL == "" {
 		line, err := lines.ReadString('\n')
 		text.WriteString(line)
 		if err != nil {
 			return nil, fmt.Errorf("the server ended before it listened: %w\n%s", errors.Join(err, cmd.Wait()), text.String())
 		}
 		if m := regexp.MustCompile(`url=(\S+)`).FindStringSubmatch(line); m != nil {
-			p.url = m[1]
+			p.URL = m[1]
 		}
 	}
-	to := io.Discard
-	if o.verbose {
-		to = os.Stderr
-	}
 	go func() {
-		_, _ = io.Copy(to, lines)
+		_, _ = io.Copy(log, lines)
 		close(p.logged)
 	}()
-	resp, err := http.Get(p.url + "/readyz")
+	resp, err := http.Get(p.URL + "/readyz")
 	if err != nil {
 		return nil, err
 	}
@@ -78,12 +75,12 @@ func (o *options) begin(ctx context.Context, command, db, sync string) (*process
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("/readyz: %s", resp.Status)
 	}
-	p.ready = time.Since(start)
+	p.Ready = time.Since(start)
 	return p, nil
 }
 
-// end stops the server; it returns an error unless the exit code is 0.
-func (p *process) end() error {
+// End stops the server; it returns an error unless the exit code is 0.
+func (p *Server) End() error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
@@ -91,7 +88,8 @@ func (p *process) end() error {
 	return p.cmd.Wait()
 }
 
-func (p *process) kill() error {
+// Kill kills the server.
+func (p *Server) Kill() error {
 	if err := p.cmd.Process.Kill(); err != nil {
 		return err
 	}
@@ -100,9 +98,9 @@ func (p *process) kill() error {
 	return nil
 }
 
-// metrics returns the server's metrics by name; a metric with labels has them in its name.
-func (p *process) metrics() (map[string]float64, error) {
-	resp, err := http.Get(p.url + "/metrics")
+// Metrics returns the server's metrics by name; a metric with labels has them in its name.
+func (p *Server) Metrics() (map[string]float64, error) {
+	resp, err := http.Get(p.URL + "/metrics")
 	if err != nil {
 		return nil, err
 	}
@@ -119,3 +117,6 @@ func (p *process) metrics() (map[string]float64, error) {
 	}
 	return out, nil
 }
+
+// PID returns the number of the process.
+func (p *Server) PID() int { return p.cmd.Process.Pid }
