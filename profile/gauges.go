@@ -20,31 +20,42 @@ func (t Type) IsGauge() bool {
 
 // means returns groups of sums as gauge means over times.
 func (p *plan) means(ctx context.Context, times *gaugeTimes, opts columnstore.AggregateOptions) (*columnstore.Groups, error) {
-	by := len(opts.By)
-	for _, column := range times.labels {
-		if !slices.Contains(opts.By, column) {
-			opts.By = append(slices.Clip(opts.By), column)
+	if times.labels == nil {
+		groups, err := p.sums(ctx, opts)
+		if err == nil {
+			err = p.fits(groups, meanBytes*len(groups.Sums))
 		}
+		if err != nil {
+			return nil, err
+		}
+		times.divide(groups, times.ofRow(groups))
+		return groups, nil
 	}
+	found := &divisors{list: []int64{0}, index: map[int64]uint32{0: 0}}
+	opts.AsOf = times.asOf(found)
 	groups, err := p.sums(ctx, opts)
+	if err == nil {
+		err = p.fits(groups, (meanBytes+gaugeBytes)*len(groups.Sums))
+	}
 	if err != nil {
 		return nil, err
 	}
-	added := len(opts.By) - by
-	if err := p.fits(groups, (16+gaugeBytes*min(1, added))*len(groups.Sums)); err != nil {
-		return nil, err
-	}
-	times.divide(groups, len(groups.Columns)-added)
-	groups.Columns = groups.Columns[:len(groups.Columns)-added]
+	columns := slices.IndexFunc(groups.Columns, func(c columnstore.GroupColumn) bool { return c.Name == "" })
+	numbers := groups.Columns[columns].Values.Uint64s
+	groups.Columns = slices.Delete(groups.Columns, columns, columns+1)
+	times.divide(groups, func(row int) int64 { return found.list[numbers[row]] })
 	return groups, nil
 }
+
+// meanBytes is the bytes of a mean and its place in the order of stacks.
+const meanBytes = 16
 
 // gaugeTimes are the numbers of times at which the sources of gauges were profiled.
 type gaugeTimes struct {
 	labels  []string         // the columns that make a source; nil if all numbers are equal
 	numbers map[string]int64 // by key
 	only    Type             // type of rows without a type column
-	stepped bool             // numbers are by step
+	step    int64            // numbers are by step, unless it is 0
 	given   map[string]int64 // Query.Times, by the value of the only label; else nil
 	key     []byte           // scratch
 }
@@ -62,7 +73,7 @@ func (p *plan) gaugeTimes(ctx context.Context, types []Type, step int64) (*gauge
 	if err != nil {
 		return nil, err
 	}
-	t := &gaugeTimes{numbers: map[string]int64{}, only: types[0], labels: labels, stepped: step > 0}
+	t := &gaugeTimes{numbers: map[string]int64{}, only: types[0], labels: labels, step: step}
 	groups, err := p.read(ctx, p.ofProfiles(types), columnstore.AggregateOptions{
 		By: append([]string{ColumnTimestamp, ColumnSampleType, ColumnSampleUnit}, t.labels...), NoCounts: true,
 	})
@@ -74,7 +85,7 @@ func (p *plan) gaugeTimes(ctx context.Context, types []Type, step int64) (*gauge
 		return nil, err
 	}
 	for row := range at {
-		if t.stepped {
+		if t.step > 0 {
 			at[row] = schema.RoundDown(at[row], step)
 		}
 		t.numbers[string(t.keyOf(groups, row))]++
@@ -107,14 +118,6 @@ func (t *gaugeTimes) simplified(groups *columnstore.Groups) *gaugeTimes {
 	return simple
 }
 
-// number returns the number of times of a row's source, at least 1.
-func (t *gaugeTimes) number(groups *columnstore.Groups, row int) int64 {
-	if t.given != nil {
-		return max(1, t.given[means.Text(groups.Column(t.labels[0]), row)])
-	}
-	return max(1, t.numbers[string(t.keyOf(groups, row))])
-}
-
 // keyOf returns the type, source and time of a row. It is valid until the next call.
 func (t *gaugeTimes) keyOf(groups *columnstore.Groups, row int) []byte {
 	typ := t.typeOf(groups, row)
@@ -122,11 +125,11 @@ func (t *gaugeTimes) keyOf(groups *columnstore.Groups, row int) []byte {
 	if t.labels == nil {
 		return t.key
 	}
-	if c := groups.Column(ColumnTimestamp); c != nil && t.stepped {
-		t.key = binary.AppendVarint(t.key, c.Values.Int64s[row])
-	}
 	for _, column := range t.labels {
 		t.key = means.AppendText(t.key, means.Text(groups.Column(column), row))
+	}
+	if t.step > 0 {
+		t.key = binary.AppendVarint(t.key, groups.Column(ColumnTimestamp).Values.Int64s[row])
 	}
 	return t.key
 }
@@ -139,28 +142,32 @@ func (t *gaugeTimes) typeOf(groups *columnstore.Groups, row int) Type {
 	return t.only
 }
 
-// divide divides the sums of gauges by their source's number of times. The first `columns` columns tell
-// means apart.
-func (t *gaugeTimes) divide(groups *columnstore.Groups, columns int) {
-	d := means.Division{
-		Groups: groups, Columns: keyColumns(groups, columns), Apart: t.labels == nil,
-		Stack: slices.IndexFunc(groups.Columns[:columns], func(c columnstore.GroupColumn) bool { return c.Name == ColumnStacktrace }),
-	}
-	d.Times = func(row int) int64 {
+// ofRow returns the function that finds the number of times of a row, if it does not depend on the source: at least 1, or 0 for a row of no
+// gauge.
+func (t *gaugeTimes) ofRow(groups *columnstore.Groups) func(row int) int64 {
+	return func(row int) int64 {
 		if !t.typeOf(groups, row).IsGauge() {
 			return 0
 		}
-		return t.number(groups, row)
+		return max(1, t.numbers[string(t.keyOf(groups, row))])
+	}
+}
+
+// divide divides the sums of gauges by numbers of times.
+func (t *gaugeTimes) divide(groups *columnstore.Groups, times func(row int) int64) {
+	d := means.Division{
+		Groups: groups, Columns: keyColumns(groups), Apart: t.labels == nil, Times: times,
+		Stack: slices.IndexFunc(groups.Columns, func(c columnstore.GroupColumn) bool { return c.Name == ColumnStacktrace }),
 	}
 	d.Divide()
 }
 
-// keyColumns returns the indexes of the first `columns` columns. Columns that can have the same label
+// keyColumns returns the indexes of the columns. Columns that can have the same label
 // (grouping) are in one list, because groups that differ only in which of them has the label are one
 // group.
-func keyColumns(groups *columnstore.Groups, columns int) (all [][]int) {
+func keyColumns(groups *columnstore.Groups) (all [][]int) {
 	place := map[string]int{} // in all
-	for i := range groups.Columns[:columns] {
+	for i := range groups.Columns {
 		name := groups.Columns[i].Name
 		if k, known := place[name]; known {
 			all[k] = append(all[k], i)

@@ -56,8 +56,8 @@ type Query struct {
 	// profile counts if the query selects its time and labels and it has a nonzero value of the type,
 	// even if the query selects none of its samples. A stack is less than 1 from its mean, and the total
 	// is rounded once. Means cost one more columnstore.Table.Aggregate, by time and labels, so that a
-	// Merge takes three times as long (BenchmarkMergeGauges), and 200 bytes for each stack of a source if
-	// sources have different numbers of times.
+	// Merge takes three times as long (BenchmarkMergeGauges), and 120 bytes for each stack and number of times
+	// if sources have different numbers.
 	SumGauges bool
 	// SumKinds adds up the values from profiles of several kinds (ProfileKind). By default DB.Merge,
 	// MergeBy, MergeByState, Range and Profile return a MixedError if they would add up rows

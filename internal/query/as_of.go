@@ -13,7 +13,8 @@ import (
 // AsOf is a column to group by. Its values come from the caller: the state of something at each row's
 // time. Databases call this an as-of join.
 type AsOf struct {
-	// Time names a fixed Int64 column without nulls. Its values are not rounded.
+	// Time names a fixed Int64 column without nulls. Its values are not rounded. Empty means that the value depends on the subject
+	// alone: the finder is asked for the time 0.
 	Time string
 	// Of names the concrete columns that identify a row's subject. A list column is not allowed.
 	Of []string
@@ -53,8 +54,8 @@ type Cell struct {
 type asOf struct {
 	opts   *AsOf
 	finder CaseFinder
-	from   []*byColumn // the columns of AsOf.Of, then the time
-	time   *byColumn
+	from   []*byColumn // the columns of AsOf.Of, then the time, if any
+	time   *byColumn     // nil without a time
 	to     *byColumn     // the last column of the aggregator's By
 	memos  []subjectMemo // by column of AsOf.Of
 	dicts  *queryDicts
@@ -154,6 +155,25 @@ func (as *asOf) addGroups(subject uint32, lo int, rows []uint32) error {
 	return err
 }
 
+// noTime is the time that a finder is asked for without a time column.
+var noTime = [1]int64{0}
+
+// groupSubjects replaces the subjects of rows by their groups, without a time.
+func (as *asOf) groupSubjects(subjects []uint64) error {
+	as.groups = append(as.groups[:0], 0)
+	last := uint64(0)
+	for i, subject := range subjects {
+		if i == 0 || subject != last {
+			if err := as.finder.Groups(uint32(subject), noTime[:], as.groups); err != nil {
+				return err
+			}
+			last = subject
+		}
+		subjects[i] = uint64(as.groups[0])
+	}
+	return nil
+}
+
 func fill(words []uint64, word uint64) {
 	for i := range words {
 		words[i] = word
@@ -244,7 +264,11 @@ func (as *asOf) subject(column int, subject uint32, word uint64, null bool) (uin
 func (a *aggregator) newAsOf(opts *AsOf) error {
 	s := a.source.Schema
 	out := &asOf{opts: opts}
-	for i, name := range append(slices.Clip(opts.Of), opts.Time) {
+	names := slices.Clip(opts.Of)
+	if opts.Time != "" {
+		names = append(names, opts.Time)
+	}
+	for i, name := range names {
 		column, ok := s.Resolve(name)
 		if !ok {
 			return fmt.Errorf("%w: as of: no column %q", filter.ErrQuery, name)
@@ -266,7 +290,10 @@ func (a *aggregator) newAsOf(opts *AsOf) error {
 
 // start creates the finder of groups, and lets the last column of By take its groups.
 func (a *aggregator) start(as *asOf) {
-	as.time, as.to = as.from[len(as.from)-1], a.by[len(a.by)-1]
+	as.to = a.by[len(a.by)-1]
+	if as.opts.Time != "" {
+		as.time = as.from[len(as.from)-1]
+	}
 	as.finder, as.dicts = as.opts.New(a.memory.take), a.query
 	as.memos = make([]subjectMemo, len(as.opts.Of))
 	a.asOf = as
@@ -275,7 +302,9 @@ func (a *aggregator) start(as *asOf) {
 // addCases finds the groups of the current rows. Their columns must be loaded.
 func (a *aggregator) addCases(s *filter.Selection) error {
 	as := a.asOf
-	as.rankTimes(a.ordinals)
+	if as.time != nil {
+		as.rankTimes(a.ordinals)
+	}
 	as.to.words = slices.Grow(as.to.words[:0], s.Rows)[:s.Rows]
 	row := 0
 	for spans := s.Spans; len(spans) > 0; {
@@ -283,6 +312,13 @@ func (a *aggregator) addCases(s *filter.Selection) error {
 		subjects := as.to.words[row : row+n]
 		if err := a.addSubjects(spans[0].Series, row, subjects); err != nil {
 			return err
+		}
+		if as.time == nil {
+			if err := as.groupSubjects(subjects); err != nil {
+				return err
+			}
+			row, spans = row+n, rest
+			continue
 		}
 		err := a.eachWord(subjects, func(subject uint64, rows []uint32) error {
 			return as.addGroups(uint32(subject), row, rows)

@@ -111,6 +111,10 @@ func TestGroupRows_AsOf(t *testing.T) {
 		by := some(rng, table)
 		c := newCases(of, r.Schema, []uint32{1, 3, 200}[rng.IntN(3)])
 		opts := AggregateOptions{By: by, Step: stepFor(rng, by), Where: querytest.Expr(cond), AsOf: c.asOf()}
+		isTimed := rng.IntN(3) > 0
+		if !isTimed {
+			opts.AsOf.Time = ""
+		}
 		byAggregates := rng.IntN(3) == 0
 		if byAggregates {
 			opts.Aggregates = []Aggregate{{Op: Sum, Column: "value"}}
@@ -126,11 +130,16 @@ func TestGroupRows_AsOf(t *testing.T) {
 			return "the last column is " + last.Name
 		}
 		chosen := table.Chosen(cond)
-		asked, rows = asked+c.asked, rows+len(chosen)
+		if isTimed {
+			asked, rows = asked+c.asked, rows+len(chosen)
+		}
 		values := append(valuesBy(by, opts.Step), func(row oracle.Row) any {
 			text := ""
 			for _, name := range of {
 				text += oracle.Text(row[name]) + ";"
+			}
+			if !isTimed {
+				return uint64(c.group(text, 0))
 			}
 			return uint64(c.group(text, row["time"].(int64)))
 		})
@@ -225,7 +234,7 @@ func TestAggregate_AsOfErrors(t *testing.T) {
 		{"unknown column", AsOf{Time: "time", Of: []string{"nope"}}, filter.ErrQuery, `no column "nope"`},
 		{"family", AsOf{Time: "time", Of: []string{"labels"}}, filter.ErrQuery, `no column "labels"`},
 		{"lists", AsOf{Time: "time", Of: []string{"stack"}}, filter.ErrQuery, `"stack" is a list column`},
-		{"no time", AsOf{}, filter.ErrQuery, `no column ""`},
+		{"error of groups without a time", AsOf{Of: []string{"kind"}, New: finder(failing{err: own})}, own, ""},
 		{"time of strings", AsOf{Time: "kind"}, filter.ErrQuery, `time "kind"`},
 		{"time of a family", AsOf{Time: "tags.x"}, filter.ErrQuery, `time "tags.x"`},
 		{"subject too great", AsOf{Time: "time", Of: []string{"kind"}, New: finder(failing{subject: MaxSubject + 1})}, filter.ErrQuery, "at most 1073741823"},
