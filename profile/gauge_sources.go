@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/internal/means"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -20,7 +19,7 @@ func (t *gaugeTimes) asOf(found *divisors) *columnstore.AsOf {
 		time = ColumnTimestamp
 	}
 	return &columnstore.AsOf{Time: time, Of: of, New: func(take func(bytes int64) error) columnstore.CaseFinder {
-		return &sourceFinder{times: t, found: found, take: take, index: map[string]uint32{}, sources: []gaugeSource{{isGauge: true}}}
+		return &sourceFinder{newSubjects(take), t, found, []gaugeSource{{}}}
 	}}
 }
 
@@ -44,40 +43,30 @@ func (d *divisors) number(times int64) uint32 {
 
 // sourceFinder finds the divisors of the rows of sources. A subject is a source, or the first columns of one.
 type sourceFinder struct {
+	*subjects
 	times   *gaugeTimes
 	found   *divisors
-	take    func(bytes int64) error
-	index   map[string]uint32 // subject by key
-	sources []gaugeSource     // by subject
-	key     []byte            // scratch
+	sources []gaugeSource // by subject
 }
 
 // gaugeSource is a subject.
 type gaugeSource struct {
-	key     string // as gaugeTimes.keyOf has it, without the time
 	label   string // the last column's text
 	isGauge bool
 	divisor uint32 // if numbers are not by step; 0 is not found yet
 }
 
-// Subject implements columnstore.CaseFinder.
+// Subject implements columnstore.CaseFinder. Its key is that of gaugeTimes.keyOf, without the time.
 func (f *sourceFinder) Subject(subject uint32, column int, v columnstore.Cell) (uint32, error) {
-	before := &f.sources[subject]
-	f.key = means.AppendText(append(f.key[:0], before.key...), string(v.Bytes))
-	next, known := f.index[string(f.key)]
-	if known {
-		return next, nil
+	next, isNew, err := f.next(subject, v)
+	if err == nil && isNew {
+		of := gaugeSource{label: string(v.Bytes), isGauge: f.sources[subject].isGauge}
+		if column == 0 {
+			of.isGauge = Type{Sample: of.label}.IsGauge()
+		}
+		f.sources = append(f.sources, of)
 	}
-	if err := f.take(gaugeBytes + 2*int64(len(f.key))); err != nil {
-		return 0, err
-	}
-	of := gaugeSource{key: string(f.key), label: string(v.Bytes), isGauge: before.isGauge}
-	if column == 0 {
-		of.isGauge = Type{Sample: of.label}.IsGauge()
-	}
-	next = uint32(len(f.sources))
-	f.index[of.key], f.sources = next, append(f.sources, of)
-	return next, nil
+	return next, err
 }
 
 // Groups implements columnstore.CaseFinder.
@@ -93,12 +82,12 @@ func (f *sourceFinder) Groups(subject uint32, times []int64, groups []uint32) er
 				groups[i] = groups[i-1]
 				continue
 			}
-			f.key = binary.AppendVarint(append(f.key[:0], of.key...), start)
+			f.key = binary.AppendVarint(append(f.key[:0], f.keys[subject]...), start)
 			groups[i] = f.found.number(max(1, f.times.numbers[string(f.key)]))
 		}
 	default:
 		if of.divisor == 0 {
-			of.divisor = f.found.number(max(1, f.times.of(of)))
+			of.divisor = f.found.number(max(1, f.times.of(of.label, f.keys[subject])))
 		}
 		for i := range groups {
 			groups[i] = of.divisor
@@ -107,10 +96,10 @@ func (f *sourceFinder) Groups(subject uint32, times []int64, groups []uint32) er
 	return nil
 }
 
-// of returns the number of times of a source.
-func (t *gaugeTimes) of(s *gaugeSource) int64 {
+// of returns the number of times of the source with a key, and a text in the last of its columns.
+func (t *gaugeTimes) of(label, key string) int64 {
 	if t.given != nil {
-		return t.given[s.label]
+		return t.given[label]
 	}
-	return t.numbers[s.key]
+	return t.numbers[key]
 }

@@ -54,7 +54,7 @@ type Cell struct {
 type asOf struct {
 	opts   *AsOf
 	finder CaseFinder
-	from   []*byColumn // the columns of AsOf.Of, then the time, if any
+	from   []*byColumn   // the columns of AsOf.Of, then the time, if any
 	time   *byColumn     // nil without a time
 	to     *byColumn     // the last column of the aggregator's By
 	memos  []subjectMemo // by column of AsOf.Of
