@@ -119,7 +119,7 @@ var below = map[string][]string{
 	"internal/heldtest":         {"history", "trace"},
 	"internal/querytest":        {"internal/catalog", "encoding", "granule", "internal/oracle", "internal/query/filter", "schema", "txn"},
 	"profile/format":            {"columnstore", "profile", "internal/foreign", "internal/jfr", "trace/golang"},
-	"server/internal/fanout":    {"columnstore", "encoding", "internal/fields", "profile", "schema", "internal/means", "server/internal/fault", "server/internal/web"},
+	"server/internal/fanout":    {"columnstore", "encoding", "encoding/dict", "internal/fields", "profile", "schema", "internal/means", "server/internal/fault", "server/internal/web"},
 	"server/internal/fault":     {"columnstore", "internal/disk", "profile"},
 	"server/internal/callgraph": {"profile/tree"},
 	"server/internal/flametest": {"profile"},

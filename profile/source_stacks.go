@@ -7,46 +7,84 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/means"
+	"github.com/granarydb/granary/internal/symbols"
 )
 
-// SourceStacks has the sums of one source by stack.
-type SourceStacks struct {
-	Labels []Label // of the profiles, sorted by name
-	// Times is the number of times at which the source was profiled, as for Query.SumGauges.
-	Times int64
-	// Stacks is nil if none of the source's samples is selected.
-	Stacks *Stacks
+// StackSums are sums by stack for another store to add up: of gauges by source, because their means are made from the sums and the
+// numbers of times of sources over all stores.
+type StackSums struct {
+	Sources []SourceSums
+
+	codes   []uint32 // of the distinct stacks, ascending
+	symbols *symbols.Resolver
 }
 
-// MergeSources is SourceProfiles by stack alone: the sums of Merge by source. It costs 10 ns a row more than Merge, and one more
-// columnstore.Table.Aggregate by time and labels. Errors are as for Merge.
-func (db *DB) MergeSources(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query) ([]SourceStacks, error) {
+// SourceSums has the sums of one source, or of all profiles if they are no gauges.
+type SourceSums struct {
+	Labels []Label // of a source's profiles, sorted by name
+	// Times is the number of times at which a source was profiled, as for Query.SumGauges. It is 0 without a source.
+	Times  int64
+	Stacks []uint32 // indexes of stacks, in the order of StackSums.IDs, ascending
+	Values []int64  // by index in Stacks
+}
+
+// MergeSources returns the sums of a type's values in a query's profiles, by stack, and of a gauge by source. It costs as much as Merge, and
+// for gauges 10 ns a row and one more columnstore.Table.Aggregate by time and labels. Errors are as for Merge.
+func (db *DB) MergeSources(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query) (*StackSums, error) {
 	q.SumGauges = true
 	p := db.plan(ctx, snap, q, t)
-	lines, err := p.sourceTimes(ctx, 0)
+	opts := columnstore.AggregateOptions{By: []string{ColumnStacktrace}, NoCounts: true}
+	out := &StackSums{Sources: []SourceSums{{}}}
+	if t.IsGauge() {
+		lines, err := p.sourceTimes(ctx, 0)
+		if err != nil {
+			return nil, err
+		}
+		columns, err := p.sourceColumns()
+		if err != nil {
+			return nil, err
+		}
+		numbers := &sourceNumbers{index: map[string]uint32{}}
+		out.Sources = make([]SourceSums, len(lines))
+		for i, l := range lines {
+			numbers.index[keyOfSource(columns, l.Source)] = uint32(i)
+			out.Sources[i] = SourceSums{Labels: l.Source, Times: l.Points[0].Value}
+		}
+		opts.AsOf = numbers.asOf(columns)
+	}
+	groups, err := p.sum(ctx, p.types, opts)
 	if err != nil {
 		return nil, err
 	}
-	columns, err := p.sourceColumns()
-	if err != nil {
+	const identified = 16 + 4 // bytes of a stack's id, and of its index
+	if err := p.fits(groups, (groupedStack+identified)*len(groups.Sums)); err != nil {
 		return nil, err
 	}
-	numbers := &sourceNumbers{index: map[string]uint32{}}
-	for i, l := range lines {
-		numbers.index[keyOfSource(columns, l.Source)] = uint32(i)
+	numbers := make([]uint64, len(groups.Sums))
+	if t.IsGauge() {
+		numbers = groups.Columns[1].Values.Uint64s
 	}
-	groups, err := p.sum(ctx, p.types, columnstore.AggregateOptions{By: []string{ColumnStacktrace}, AsOf: numbers.asOf(columns), NoCounts: true})
-	if err != nil {
-		return nil, err
-	}
-	if err := p.fits(groups, groupedStack*len(groups.Sums)); err != nil {
-		return nil, err
-	}
-	out := make([]SourceStacks, len(lines))
-	for i, stacks := range divide(p, groups, groups.Columns[1].Values.Uint64s, len(lines)) {
-		out[i] = SourceStacks{Labels: lines[i].Source, Times: lines[i].Points[0].Value, Stacks: stacks}
+	lists := &groups.Columns[0]
+	out.codes = slices.Compact(slices.Sorted(slices.Values(lists.Codes)))
+	out.symbols = p.symbols(&columnstore.GroupColumn{Lists: lists.Lists, Codes: out.codes})
+	for i, stacks := range divide(p, groups, numbers, len(out.Sources)) {
+		if stacks != nil {
+			out.Sources[i].Stacks, out.Sources[i].Values = indexesIn(out.codes, stacks.codes), stacks.values
+		}
 	}
 	return out, nil
+}
+
+// indexesIn returns the indexes of some codes among all, both ascending.
+func indexesIn(all, some []uint32) []uint32 {
+	out, at := make([]uint32, len(some)), 0
+	for i, code := range some {
+		for all[at] != code {
+			at++
+		}
+		out[i] = uint32(at)
+	}
+	return out
 }
 
 // keyOfSource returns a source's values in the columns of labels that tell sources apart.

@@ -24,20 +24,17 @@ func StackIDOf(locations []uuid.UUID) StackID {
 	return StackID(xxh3.Hash128(b).Bytes())
 }
 
-// Values returns the value of each stack, in the order of All. The caller must not change them.
-func (s *Stacks) Values() []int64 { return s.values }
-
-// IDs returns the id of each stack, in the order of All. An address without names has the id of a location with those of
-// Options.Names. It costs about 200 ns a stack. The error is that of the context.
-func (s *Stacks) IDs(ctx context.Context) ([]StackID, error) {
+// IDs returns the ids of the stacks, in the order of SourceSums.Stacks. An address without names has the id of a location with those of
+// Options.Names, so that two stacks can have one id. It costs about 200 ns a stack. The error is that of the context.
+func (s *StackSums) IDs(ctx context.Context) ([]StackID, error) {
 	ids := make([]StackID, 0, len(s.codes))
 	err := s.identify(ctx, func(_ *symbols.Identities, locations []uuid.UUID) { ids = append(ids, StackIDOf(locations)) })
 	return ids, err
 }
 
 // identify calls each with the identities and the locations of each stack.
-func (s *Stacks) identify(ctx context.Context, each func(x *symbols.Identities, locations []uuid.UUID)) error {
-	x := s.known().Identities()
+func (s *StackSums) identify(ctx context.Context, each func(x *symbols.Identities, locations []uuid.UUID)) error {
+	x := s.symbols.Identities()
 	for i, code := range s.codes {
 		if i%rowsAtOnce == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -57,7 +54,7 @@ type StackLocations struct {
 // Locate returns the stacks with these ids, in their order. Their locations have the records that make the ids of IDs. bytes bounds the
 // memory of the answer: beyond it the error is columnstore.ErrQueryMemory. It costs as much as IDs, and 300 ns for each location. Otherwise
 // the error is that of the context.
-func (s *Stacks) Locate(ctx context.Context, ids []StackID, bytes int64) (*StackLocations, error) {
+func (s *StackSums) Locate(ctx context.Context, ids []StackID, bytes int64) (*StackLocations, error) {
 	l := locating{wanted: make(map[StackID]int, len(ids)), known: map[uuid.UUID]uint32{}, left: bytes}
 	for i, id := range ids {
 		l.wanted[id] = i

@@ -21,8 +21,8 @@ import (
 )
 
 // changing returns the address of a node whose answers to questions for stacks go through change, which can write one of its own: it then returns
-// true. isWanted tells the questions for stacks with ids from those for sums.
-func changing(t *testing.T, node string, change func(w http.ResponseWriter, isWanted bool) bool) string {
+// true. wanted is the number of stacks that are asked for, 0 for sums.
+func changing(t *testing.T, node string, change func(w http.ResponseWriter, wanted int) bool) string {
 	t.Helper()
 	to, err := url.Parse(node)
 	if err != nil {
@@ -39,7 +39,7 @@ func changing(t *testing.T, node string, change func(w http.ResponseWriter, isWa
 			if err != nil {
 				t.Error(err)
 			}
-			if change(w, len(q.Wanted) > 0) {
+			if change(w, len(q.Wanted)) {
 				return
 			}
 			r.Body = io.NopCloser(strings.NewReader(string(body)))
@@ -64,9 +64,9 @@ func TestFrontStacks_AwayLater(t *testing.T) {
 	_, good := filled(t, Options{}) // three nodes with the same profiles
 	_, other := filled(t, Options{})
 	for name, answer := range map[string]string{"an error": "", "nothing": "\x00\x00", "garbage": "garbage"} {
-		bad := changing(t, good, func(w http.ResponseWriter, isWanted bool) bool {
+		bad := changing(t, good, func(w http.ResponseWriter, wanted int) bool {
 			switch {
-			case !isWanted:
+			case wanted == 0:
 				return false
 			case answer == "":
 				http.Error(w, "out of order", http.StatusInternalServerError)
@@ -106,7 +106,7 @@ func TestFrontStacks_HostileSums(t *testing.T) {
 		"more than there is":    {"\xff\xff\x03", "ids is 65535"},
 		"more stacks than this": {"\x00\x01\x00\x00\xff\x01", "sums is 255"},
 	} {
-		bad := changing(t, good, func(w http.ResponseWriter, _ bool) bool {
+		bad := changing(t, good, func(w http.ResponseWriter, _ int) bool {
 			w.Header().Set("Content-Type", fanout.StacksMedia)
 			w.Header().Set(fanout.KindsHeader, "[]")
 			_, _ = io.WriteString(w, c.answer)
@@ -127,8 +127,8 @@ func TestFrontStacks_HostileSums(t *testing.T) {
 func TestFrontStacks_Shelf(t *testing.T) {
 	one, _ := split(t, 3, 11)
 	var wanted atomic.Int64
-	node := changing(t, one, func(_ http.ResponseWriter, isWanted bool) bool {
-		if isWanted {
+	node := changing(t, one, func(_ http.ResponseWriter, stacks int) bool {
+		if stacks > 0 {
 			wanted.Add(1)
 		}
 		return false
@@ -193,13 +193,13 @@ func TestFrontStacks_Full(t *testing.T) {
 	deep(8, 12_000)
 	one := serve(t, s)
 	var wanted atomic.Int64
-	node := changing(t, one, func(_ http.ResponseWriter, isWanted bool) bool {
-		if isWanted {
+	node := changing(t, one, func(_ http.ResponseWriter, stacks int) bool {
+		if stacks > 0 {
 			wanted.Add(1)
 		}
 		return false
 	})
-	_, front := newFront(t, Nodes{URLs: []string{node}}, Options{Limits: Limits{QueryBytes: 1 << 20, Queries: 2}})
+	_, front := newFront(t, Nodes{URLs: []string{node}}, Options{Limits: Limits{QueryBytes: 2 << 20, Queries: 2}})
 	top := func(at string, job int) (int, string) {
 		return fetched(t, at+"/api/v1/top?t=cpu&rows=10&q="+url.QueryEscape(fmt.Sprintf(`{job="%d"}`, job)))
 	}
@@ -230,8 +230,8 @@ func rows(answer string) string {
 func TestFrontStacks_Again(t *testing.T) {
 	one, _ := split(t, 2, 3)
 	var fails atomic.Bool
-	node := changing(t, one, func(w http.ResponseWriter, isWanted bool) bool {
-		if isWanted && fails.Load() {
+	node := changing(t, one, func(w http.ResponseWriter, wanted int) bool {
+		if wanted > 0 && fails.Load() {
 			http.Error(w, "busy", http.StatusServiceUnavailable)
 			return true
 		}
@@ -249,5 +249,68 @@ func TestFrontStacks_Again(t *testing.T) {
 	}
 	if got, _, err := frontPaths(t, front, cpuID); err != nil || got != want {
 		t.Errorf("%.300s, %v\nwant %.300s", got, err, want)
+	}
+}
+
+// A stack whose values cancel out over sources is in the sums of each, and in no answer.
+func TestFrontStacks_Cancels(t *testing.T) {
+	s := newServer(t, Options{})
+	for pod, sign := range map[string]int64{"a": 1, "b": -1} {
+		bytes := &pprof.ValueType{Type: "inuse_space", Unit: "bytes"}
+		p := &pprof.Profile{SampleType: []*pprof.ValueType{bytes}, PeriodType: &pprof.ValueType{Type: "space", Unit: "bytes"}, TimeNanos: queryAt * 1e6}
+		for i, name := range []string{"f", "g"} {
+			f := &pprof.Function{ID: uint64(i + 1), Name: name}
+			p.Function = append(p.Function, f)
+			p.Location = append(p.Location, &pprof.Location{ID: uint64(i + 1), Line: []pprof.Line{{Function: f}}})
+			p.Sample = append(p.Sample, &pprof.Sample{Location: p.Location[i:], Value: []int64{7 - int64(i)*2*sign}}) // 5 and 9 of g
+		}
+		p.Sample[0].Value[0] *= sign
+		if _, err := s.db().Insert(t.Context(), p, profile.InsertOptions{Labels: map[string]string{profile.NameLabel: "memory", "pod": pod}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one := serve(t, s)
+	_, front := newFront(t, Nodes{URLs: []string{one}}, Options{})
+	want, _, err := frontPaths(t, one, "memory:inuse_space:bytes:space:bytes")
+	if err != nil || strings.Contains(want, "f") {
+		t.Fatal(want, err)
+	}
+	for range 2 {
+		if got, _, err := frontPaths(t, front, "memory:inuse_space:bytes:space:bytes"); err != nil || got != want {
+			t.Errorf("%s, %v, want %s", got, err, want)
+		}
+	}
+}
+
+// A node whose rows go between the two questions is asked for its sums once more. If it lacks stacks again, it is away.
+func TestFrontStacks_Changed(t *testing.T) {
+	s, good := filled(t, Options{})
+	isFirst := true
+	node := changing(t, good, func(_ http.ResponseWriter, wanted int) bool {
+		if wanted > 0 && isFirst {
+			isFirst = false
+			q := profile.Query{From: (queryAt + 10_000) * 1e6, To: (queryAt + 20_000) * 1e6}
+			if n, err := s.db().Delete(t.Context(), q); err != nil || n == 0 {
+				t.Errorf("%d rows deleted: %v", n, err)
+			}
+		}
+		return false
+	})
+	_, front := newFront(t, Nodes{URLs: []string{node}}, Options{})
+	got, _, err := frontPaths(t, front, cpuID)
+	if want, _, err2 := frontPaths(t, good, cpuID); err != nil || err2 != nil || got != want || isFirst {
+		t.Errorf("%.300s, %v\nwant %.300s, %v", got, err, want, err2)
+	}
+	node = changing(t, good, func(w http.ResponseWriter, wanted int) bool {
+		if wanted == 0 {
+			return false
+		}
+		w.Header().Set("Content-Type", fanout.StacksMedia)
+		_, _ = w.Write(fanout.EncodeLocated(&profile.StackLocations{Stacks: make([][]uint32, wanted)}))
+		return true
+	})
+	_, front = newFront(t, Nodes{URLs: []string{node}}, Options{})
+	if _, _, err := frontPaths(t, front, cpuID); err == nil || !strings.Contains(err.Error(), node+": its profiles changed meanwhile") {
+		t.Errorf("%v, want that %s changed", err, node)
 	}
 }

@@ -324,7 +324,12 @@ func (v *recordsView) id(buf *[]byte, i int) uuid.UUID {
 		*buf = record
 		return RecordID(record[:len(record)-tail])
 	}
-	record := v.read(buf, i)
+	return IDOfRecord(v.read(buf, i))
+}
+
+// IDOfRecord returns the id that a record has if it is the record of a location: RecordID of its identity. It costs 100 ns, and 30 ns for
+// each line.
+func IDOfRecord(record []byte) uuid.UUID {
 	var few [8]recordLine
 	if l, ok := parseLocation(record, few[:0]); ok {
 		record = record[:len(record)-len(l.tail)]

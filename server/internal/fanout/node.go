@@ -243,13 +243,17 @@ func (s *Set) gather(ctx context.Context, nodes []*node, share float64, question
 	return s.gatherEach(ctx, nodes, share, func(int) []Question { return questions }, use)
 }
 
+// timeLeft returns how much of a query's time is left.
+func (s *Set) timeLeft(ctx context.Context) time.Duration {
+	if until, ok := ctx.Deadline(); ok {
+		return time.Until(until)
+	}
+	return s.opts.Time
+}
+
 // gatherEach is gather with questions for each node.
 func (s *Set) gatherEach(ctx context.Context, nodes []*node, share float64, questions func(node int) []Question, use func(int, []reply) error) error {
-	left := s.opts.Time
-	if until, ok := ctx.Deadline(); ok {
-		left = time.Until(until)
-	}
-	within, cancel := context.WithTimeout(ctx, time.Duration((1-share)*float64(left)))
+	within, cancel := context.WithTimeout(ctx, time.Duration((1-share)*float64(s.timeLeft(ctx))))
 	defer cancel()
 	within, fail := context.WithCancelCause(within)
 	defer fail(nil)

@@ -66,7 +66,7 @@ type Set struct {
 	isPartial bool
 	opts      Options
 	client    *http.Client
-	shelves   shelves // of stacks
+	shelves   *shelves // of stacks
 
 	mu     sync.Mutex // guards the fields below
 	probed time.Time  // time of the last probe for readiness
@@ -83,7 +83,7 @@ func New(of Nodes, opts Options) (*Set, error) {
 		t.MaxIdleConnsPerHost = opts.Queries
 		transport = t
 	}
-	s := &Set{isPartial: of.PartialAnswers, opts: opts, client: &http.Client{
+	s := &Set{isPartial: of.PartialAnswers, opts: opts, shelves: newShelves(), client: &http.Client{
 		Transport: transport,
 		// A token goes only to the named nodes.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

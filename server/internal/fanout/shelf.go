@@ -10,6 +10,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/schema"
 )
@@ -21,27 +22,45 @@ import (
 type shelf struct {
 	db    *profile.DB
 	codes *columnstore.Codes
+	most  int64 // bytes
 
-	mu    sync.RWMutex
-	known map[profile.StackID]uint32 // codes of stacks
-	last  int64                      // time of the newest question's rows
-	times []int64                    // times of the questions whose rows are there, ascending
-	uses  int
-	left  bool
+	mu       sync.RWMutex
+	known    map[profile.StackID]uint32 // codes of stacks whose locations are what their ids say
+	own      map[ownStack]uint32        // codes of other stacks, by node
+	last     int64                      // time of the newest question's rows
+	times    []int64                    // times of the questions whose rows are there, ascending
+	reserved int64                      // bytes of additions in progress
+	uses     int
+	left     bool
+}
+
+// ownStack is a stack of a node with a location whose id is not the hash of its record: a row that was inserted by ids of another kind, or a
+// lie. It is no other node's.
+type ownStack struct {
+	node string
+	id   profile.StackID
 }
 
 // questionTime is the distance of two questions' rows: the width of a bucket of the store, which is dropped as a whole.
 const questionTime = time.Millisecond
 
-// bytesOfID is about the memory of an id in a map, with its code.
-const bytesOfID = 40
+// Memory of what a shelf gets, at most: of a stack with its id, of a member of a stack, of one that is interned, of a location without its
+// record, of a row.
+const (
+	stackBytes    = 120
+	memberBytes   = 8
+	workBytes     = 28
+	locationBytes = 200
+	rowBytes      = 64
+)
 
-// newShelf returns an empty shelf. Its store takes at most `bytes` bytes of stacks and rows.
-func newShelf(bytes int64) (*shelf, error) {
+// errFull reports that a shelf has no room.
+var errFull = errors.New("no room for the stacks of the nodes' answers")
+
+// newShelf returns an empty shelf. It takes at most `most` bytes of stacks and rows.
+func newShelf(most int64) (*shelf, error) {
 	const buckets = 1 << 40 // that share the dictionaries: 34 years
-	store, err := columnstore.Open(columnstore.Options{
-		MemoryBudget: max(bytes, 1<<20), Manual: true, BucketRows: -1, GenerationBuckets: buckets, FutureLimit: -1, PastLimit: -1,
-	})
+	store, err := columnstore.Open(columnstore.Options{Manual: true, BucketRows: -1, GenerationBuckets: buckets, FutureLimit: -1, PastLimit: -1})
 	if err != nil {
 		return nil, err
 	}
@@ -53,62 +72,101 @@ func newShelf(bytes int64) (*shelf, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	return &shelf{db: db, codes: codes, known: map[profile.StackID]uint32{}}, nil
+	return &shelf{db: db, codes: codes, most: most, known: map[profile.StackID]uint32{}, own: map[ownStack]uint32{}}, nil
 }
 
-// isEmpty reports whether the shelf has no stacks.
-func (h *shelf) isEmpty() bool {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	return len(h.known) == 0
-}
-
-// find sets codes to those of the ids, 0 for an id that is not known.
-func (h *shelf) find(codes []uint32, ids []profile.StackID) []uint32 {
+// find sets codes to those of a node's ids, 0 for an id that is not known.
+func (h *shelf) find(codes []uint32, node string, ids []profile.StackID) []uint32 {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	codes = codes[:0]
 	for i := range ids {
-		codes = append(codes, h.known[ids[i]])
+		code := h.known[ids[i]]
+		if code == 0 && len(h.own) > 0 {
+			code = h.own[ownStack{node, ids[i]}]
+		}
+		codes = append(codes, code)
 	}
 	return codes
 }
 
+// reserve reserves bytes, which the caller gives back. The error is errFull.
+func (h *shelf) reserve(bytes int64) (giveBack func(), err error) {
+	has := h.db.Store().Stats().Bytes()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	has += h.idBytes()
+	if has+h.reserved+bytes > h.most {
+		return nil, fmt.Errorf("%w: %d bytes are wanted, %d of %d are used", errFull, bytes, has+h.reserved, h.most)
+	}
+	h.reserved += bytes
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.reserved -= bytes
+	}, nil
+}
+
+// idBytes returns about the memory of the ids. The caller holds mu.
+func (h *shelf) idBytes() int64 { return 48*int64(len(h.known)) + 80*int64(len(h.own)) }
+
 // mostMembers bounds the locations that are interned at once, because the store takes several times their memory for that.
 const mostMembers = 1 << 14
 
-// add adds stacks with their locations.
-func (h *shelf) add(ids []profile.StackID, of *profile.StackLocations) error {
+// add adds the stacks of a node that are there, with their locations. The error is errFull, or from the store.
+func (h *shelf) add(node string, ids []profile.StackID, of *profile.StackLocations) error {
+	need := int64(0)
+	for i := range of.IDs {
+		need += locationBytes + 2*int64(len(of.Records[i]))
+	}
+	members := int64(0)
+	for _, stack := range of.Stacks {
+		members += int64(len(stack))
+	}
+	need += stackBytes*int64(len(of.Stacks)) + memberBytes*members + workBytes*min(members, mostMembers)
+	giveBack, err := h.reserve(need)
+	if err != nil {
+		return err
+	}
+	defer giveBack()
+	isOwn := ownIDs(node, of)
 	elements, err := h.elements(of)
 	if err != nil {
 		return err
 	}
-	var codes []uint32
-	var lists [][]uint32
-	members := 0
-	for i, stack := range of.Stacks {
-		list := make([]uint32, len(stack))
-		for k, at := range stack {
-			list[k] = elements[at]
-		}
-		lists = append(lists, list)
-		if members += len(list); members < mostMembers && i < len(of.Stacks)-1 {
-			continue
-		}
-		if codes, err = h.codes.Lists(codes, lists); err != nil {
-			return err
-		}
-		lists, members = lists[:0], 0
+	codes, err := h.lists(of.Stacks, elements)
+	if err != nil {
+		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, id := range ids {
-		h.known[id] = codes[i]
+		switch stack := of.Stacks[i]; {
+		case stack == nil:
+		case slices.ContainsFunc(stack, func(at uint32) bool { return isOwn[at] }):
+			h.own[ownStack{node, id}] = codes[i]
+		default:
+			h.known[id] = codes[i]
+		}
 	}
 	return nil
 }
 
-// elements returns the codes of locations. One without a record may get it later.
+// ownIDs gives a location whose id is not the hash of its record another one, which no other node can have, and tells which these are.
+func ownIDs(node string, of *profile.StackLocations) (isOwn []bool) {
+	isOwn = make([]bool, len(of.IDs))
+	var text []byte
+	for i, id := range of.IDs {
+		if len(of.Records[i]) > 0 && dict.IDOfRecord(of.Records[i]) == id {
+			continue
+		}
+		text = append(append(append(text[:0], node...), id[:]...), of.Records[i]...)
+		isOwn[i], of.IDs[i] = true, dict.RecordID(text)
+	}
+	return isOwn
+}
+
+// elements returns the codes of locations.
 func (h *shelf) elements(of *profile.StackLocations) (codes []uint32, err error) {
 	for from := 0; from < len(of.IDs); {
 		isBare := len(of.Records[from]) == 0
@@ -129,6 +187,27 @@ func (h *shelf) elements(of *profile.StackLocations) (codes []uint32, err error)
 	return codes, nil
 }
 
+// lists returns the codes of stacks, whose members are indexes of elements.
+func (h *shelf) lists(stacks [][]uint32, elements []uint32) (codes []uint32, err error) {
+	var lists [][]uint32
+	members := 0
+	for i, stack := range stacks {
+		list := make([]uint32, len(stack))
+		for k, at := range stack {
+			list[k] = elements[at]
+		}
+		lists = append(lists, list)
+		if members += len(list); members < mostMembers && i < len(stacks)-1 {
+			continue
+		}
+		if codes, err = h.codes.Lists(codes, lists); err != nil {
+			return nil, err
+		}
+		lists, members = lists[:0], 0
+	}
+	return codes, nil
+}
+
 // shelfRows are the rows of a question with one set of labels.
 type shelfRows struct {
 	labels map[string]string
@@ -137,8 +216,18 @@ type shelfRows struct {
 	values []int64
 }
 
-// put inserts rows in one transaction, and returns their time. The caller drops them (drop), unless there is an error.
+// put inserts rows in one transaction, and returns their time. The caller drops them (drop), unless there is an error: errFull, or from
+// the store.
 func (h *shelf) put(ctx context.Context, all []shelfRows) (at int64, err error) {
+	need := int64(0)
+	for i := range all {
+		need += 1<<10 + rowBytes*int64(len(all[i].codes))
+	}
+	giveBack, err := h.reserve(need)
+	if err != nil {
+		return 0, err
+	}
+	defer giveBack()
 	at = h.begin()
 	tx := h.db.Store().Begin()
 	for _, rows := range all {
@@ -198,77 +287,114 @@ func (h *shelf) drop(at int64) {
 	_, _ = h.db.Table().DropBefore(context.Background(), before) // rows that stay go with the next
 }
 
-// isFull reports whether the stacks take more than half of the store's memory, or rows were evicted for others.
+// isFull reports whether the stacks take more than half of the shelf's memory.
 func (h *shelf) isFull() bool {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
 	s := h.db.Store().Stats()
 	_, until := h.codes.Range()
-	return 2*(s.StackBytes+s.RecordBytes+s.SeriesBytes+bytesOfID*int64(len(h.known))) > s.MemoryBudget || h.last >= until
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return 2*(s.StackBytes+s.RecordBytes+s.SeriesBytes+h.idBytes()) > h.most || h.last >= until
 }
 
-// hasLost returns an error if rows were evicted.
-func (h *shelf) hasLost() error {
-	if n := h.db.Store().Stats().EvictedRows; n > 0 {
-		return fmt.Errorf("%w: %d rows of questions were evicted", columnstore.ErrQueryMemory, n)
-	}
-	return nil
-}
-
-// shelves lends the present shelf, and replaces a full one. The zero value has none. It is safe for concurrent use.
+// shelves lends shelves: the present one, or an empty one in its place. At most two live, of which one is left, or was lent to one question.
+// It is safe for concurrent use.
 type shelves struct {
+	room chan struct{} // has a value for each shelf that lives
+
 	mu      sync.Mutex
 	present *shelf
+	closed  bool
 }
 
-// take returns the present shelf, whose store has `bytes` bytes. The caller gives it back.
-func (s *shelves) take(bytes int64) (*shelf, error) {
+func newShelves() *shelves { return &shelves{room: make(chan struct{}, 2)} }
+
+// take returns the present shelf, or an empty one that only the caller has, of at most `most` bytes. The caller gives it back. It waits for room for a
+// new shelf; the error is that of the context, or columnstore.ErrClosed.
+func (s *shelves) take(ctx context.Context, most int64, isEmpty bool) (*shelf, error) {
+	if !isEmpty {
+		if h := s.shared(); h != nil {
+			return h, nil
+		}
+	}
+	select {
+	case s.room <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	h, isMine, err := s.newOne(most, isEmpty)
+	if !isMine {
+		<-s.room
+	}
+	return h, err
+}
+
+// newOne returns a new shelf, for which there is room, or the present one that another question made meanwhile, of which isMine is false.
+func (s *shelves) newOne(most int64, isEmpty bool) (h *shelf, isMine bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.present == nil {
-		h, err := newShelf(bytes)
-		if err != nil {
-			return nil, err
-		}
+	switch h = s.present; {
+	case s.closed:
+		return nil, false, columnstore.ErrClosed
+	case h != nil && !isEmpty:
+		h.uses++
+		return h, false, nil
+	}
+	if h, err = newShelf(most); err != nil {
+		return nil, false, err
+	}
+	if h.uses++; !isEmpty {
 		s.present = h
 	}
-	s.present.uses++
-	return s.present, nil
+	return h, true, nil
 }
 
-// give gives a shelf back. isSpoiled replaces it by an empty one.
-func (s *shelves) give(h *shelf, isSpoiled bool) error {
+// shared returns the present shelf, if any, for one more question.
+func (s *shelves) shared() *shelf {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.present != nil {
+		s.present.uses++
+	}
+	return s.present
+}
+
+// give gives a shelf back. A full one is left, and so is the present one with isShort, which had no room for a question. An empty one becomes
+// the present one if there is none.
+func (s *shelves) give(h *shelf, isShort bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h.uses--
-	if isSpoiled || h.isFull() {
-		s.leave(h)
+	switch {
+	case s.closed || isShort || h.isFull():
+		if s.present == h {
+			s.present = nil
+		}
+		h.left = true
+	case s.present == nil && !h.left:
+		s.present = h
+	case s.present != h:
+		h.left = true
 	}
-	if h.left && h.uses == 0 {
-		return h.db.Store().Close()
+	if !h.left || h.uses > 0 {
+		return nil
 	}
-	return nil
+	return s.end(h)
 }
 
-// leave makes later questions use another shelf. The caller holds mu.
-func (s *shelves) leave(h *shelf) {
-	if s.present == h {
-		s.present = nil
-	}
-	h.left = true
+// end closes a shelf.
+func (s *shelves) end(h *shelf) error {
+	<-s.room
+	return h.db.Store().Close()
 }
 
-// close closes the present shelf once no question uses it.
+// close closes the present shelf once no question uses it. No shelf is lent from then on.
 func (s *shelves) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.present
-	if h == nil {
-		return nil
-	}
-	s.leave(h)
-	if h.uses > 0 {
+	s.present, s.closed = nil, true
+	if h == nil || h.uses > 0 {
 		return nil // give closes it
 	}
-	return h.db.Store().Close()
+	return s.end(h)
 }

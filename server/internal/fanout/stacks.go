@@ -1,12 +1,12 @@
 package fanout
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
 	"google.golang.org/protobuf/proto"
@@ -64,51 +64,44 @@ func SideSelector(number int) string { return fmt.Sprintf("{%s=\"%d\"}", sideLab
 // Stacks asks for the stacks of sides, and calls f with a store that has all of them as rows of one time, until f returns. With a type,
 // only the nodes that have it are asked, and kinds are the type's kinds. Queries about gauges have the times as Query.Times.
 func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(db *profile.DB, at int64, times *profile.Times) error) error {
-	for {
-		h, err := s.shelves.take(s.shelfBytes())
-		if err != nil {
-			return err
-		}
-		isEmpty := h.isEmpty()
-		err = s.stacksOn(ctx, h, sides, t, f)
-		isShort := errors.Is(err, columnstore.ErrMemory)
-		err = errors.Join(err, s.shelves.give(h, isShort || errors.Is(err, columnstore.ErrQueryMemory)))
-		if !isShort || isEmpty {
-			return err
-		}
+	isFull, err := s.stacksOn(ctx, sides, t, false, f)
+	if isFull {
+		isFull, err = s.stacksOn(ctx, sides, t, true, f)
 	}
-}
-
-// stacksOn is Stacks on a shelf. The error is columnstore.ErrMemory, before f was called, if the shelf lacks room.
-func (s *Set) stacksOn(ctx context.Context, h *shelf, sides []Side, t Typed, f func(db *profile.DB, at int64, times *profile.Times) error) error {
-	m := &merging{set: s, shelf: h, sides: sides, nodes: s.nodesOf(t)}
-	err := m.ask(ctx, t)
-	for err == nil && m.wants() {
-		err = m.askWanted(ctx)
-	}
-	var at int64
-	if err == nil {
-		at, err = h.put(ctx, m.rows())
-	}
-	if errors.Is(err, columnstore.ErrMemory) {
+	if isFull {
 		err = fmt.Errorf("%w: %w", columnstore.ErrQueryMemory, err)
 	}
-	if err != nil {
-		return err
-	}
-	defer h.drop(at)
-	return cmp.Or(f(h.db, at, &m.of.times), h.hasLost())
+	return err
 }
 
-// shelfBytes is the memory of the store of a shelf. All questions share it, and the other half of what they may take together is for the
+// stacksOn is Stacks on the present shelf, or on an empty one. isFull reports that the shelf had no room, before f was called.
+func (s *Set) stacksOn(ctx context.Context, sides []Side, t Typed, isEmpty bool, f func(db *profile.DB, at int64, times *profile.Times) error) (isFull bool, err error) {
+	h, err := s.shelves.take(ctx, s.shelfBytes(), isEmpty)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, s.shelves.give(h, isFull)) }()
+	m := &merging{set: s, shelf: h, sides: sides, typ: t, nodes: s.nodesOf(t), left: s.opts.Memory}
+	at, err := m.put(ctx)
+	if err != nil {
+		return errors.Is(err, errFull), err
+	}
+	defer h.drop(at)
+	return false, f(h.db, at, &m.of.times)
+}
+
+// shelfBytes is the memory of a shelf, of which two can live. All questions share it, and the other half of what they may take together is for the
 // nodes' answers.
-func (s *Set) shelfBytes() int64 { return int64(max(2, s.opts.Queries/2)) * s.opts.Memory }
+func (s *Set) shelfBytes() int64 { return int64(max(4, s.opts.Queries)) * s.opts.Memory / 4 }
 
 // merging is a question about stacks in progress.
 type merging struct {
 	set     *Set
 	shelf   *shelf
 	sides   []Side
+	typ     Typed
+	left    int64      // bytes for the answers
+	until   time.Time  // end of the nodes' time
 	nodes   []*node    // that answered so far
 	answers [][]summed // by node and side
 	of      *sourcesOf
@@ -117,50 +110,93 @@ type merging struct {
 // summed are the sums of a node and a side.
 type summed struct {
 	stackSums
+	kinds  string            // of the profiles, as the node's header has them
 	codes  []uint32          // of the ids; 0 is not known yet
 	wanted []profile.StackID // that this node is asked for
+	isNew  bool              // the sums were asked for again, because the node lacked stacks of its first ones
 }
 
-// ask asks the nodes for sums, and checks the kinds of profiles.
-func (m *merging) ask(ctx context.Context, t Typed) error {
-	questions := make([]Question, len(m.sides))
-	kinds := make([]kindsOf, len(m.sides))
-	for k := range m.sides {
-		questions[k], kinds[k] = m.sides[k].ask(nil), kindsOf{}
+// put asks the nodes, and puts the rows of their answers on the shelf, at the time that it returns. The nodes have three quarters of the time.
+func (m *merging) put(ctx context.Context) (at int64, err error) {
+	left := m.set.timeLeft(ctx)
+	m.until = time.Now().Add(left - left/4)
+	m.answers = make([][]summed, len(m.nodes))
+	err = m.ask(ctx)
+	for err == nil && m.wants() {
+		if err = m.askWanted(ctx); err == nil {
+			err = m.ask(ctx)
+		}
+	}
+	if err == nil {
+		err = m.checkKinds()
+	}
+	if err != nil {
+		return 0, err
+	}
+	return m.shelf.put(ctx, m.rows())
+}
+
+// gather asks the nodes as Set.gatherEach does, until the time of the nodes is over.
+func (m *merging) gather(ctx context.Context, each func(node int) []Question, use func(int, []reply) error) error {
+	share := 1 - float64(time.Until(m.until))/float64(m.set.timeLeft(ctx))
+	return m.set.gatherEach(ctx, m.nodes, max(0, share), each, use)
+}
+
+// ask asks the nodes for sums that have not answered yet, or whose answer is out of date.
+func (m *merging) ask(ctx context.Context) error {
+	if !slices.ContainsFunc(m.answers, func(own []summed) bool { return len(own) < len(m.sides) }) {
+		return nil
+	}
+	each := func(i int) (questions []Question) {
+		for k := range m.sides {
+			if len(m.answers[i]) < len(m.sides) {
+				questions = append(questions, m.sides[k].ask(nil))
+			}
+		}
+		return questions
 	}
 	all, answers := m.nodes, make([][]summed, len(m.nodes))
-	err := m.set.gather(ctx, all, 0.25, questions, func(i int, replies []reply) error {
-		own := make([]summed, len(m.sides))
-		for k := range m.sides {
-			sums, err := decodeSums(replies[k].body)
-			if err != nil {
-				return all[i].away("a wrong answer: %v", err)
-			}
-			if err := m.sides[k].check(all[i], &sums); err != nil {
-				return err
-			}
-			own[k].stackSums = sums
-			if questions[k].Kinds && len(sums.ids) > 0 {
-				if err := kinds[k].add(all[i], replies[k].kinds); err != nil {
-					return err
-				}
-			}
+	err := m.gather(ctx, each, func(i int, replies []reply) error {
+		if answers[i] = m.answers[i]; len(replies) == 0 {
+			return nil
 		}
+		own, err := m.decode(all[i], replies, answers[i] != nil)
 		answers[i] = own
-		return nil
+		return err
 	})
-	for k := range kinds {
-		if err == nil {
-			err = kinds[k].check(t.types()...)
-		}
-	}
-	m.keep(all, answers)
+	m.keepOf(all, answers)
 	return err
 }
 
+// decode returns a node's sums. isNew says that they were asked for again.
+func (m *merging) decode(n *node, replies []reply, isNew bool) ([]summed, error) {
+	own := make([]summed, len(m.sides))
+	for k := range m.sides {
+		sums, err := decodeSums(replies[k].body, &m.left)
+		switch {
+		case errors.Is(err, columnstore.ErrQueryMemory):
+			return nil, err
+		case err != nil:
+			return nil, n.away("a wrong answer: %v", err)
+		}
+		if err := m.sides[k].check(n, &sums); err != nil {
+			return nil, err
+		}
+		own[k] = summed{stackSums: sums, kinds: replies[k].kinds, isNew: isNew}
+	}
+	return own, nil
+}
+
+// allTimes bounds the times of all sources of an answer, because those of all nodes must add up without overflow.
+const allTimes = 1 << 50
+
 // check returns an error for sums that the side cannot have.
 func (s *Side) check(n *node, sums *stackSums) error {
+	times := int64(0)
 	for _, of := range sums.sources {
+		if times += of.times; times > allTimes {
+			return n.away("a wrong answer: sources at %d times", times)
+		}
 		if isGauge := s.typ.IsGauge(); isGauge && of.times < 1 || !isGauge && (of.times != 0 || len(of.labels) > 0) {
 			return n.away("a wrong answer: a source of %s at %d times", s.typ.Sample, of.times)
 		}
@@ -168,8 +204,8 @@ func (s *Side) check(n *node, sums *stackSums) error {
 	return nil
 }
 
-// keep keeps the nodes with an answer.
-func (m *merging) keep(nodes []*node, answers [][]summed) {
+// keepOf keeps the nodes with an answer.
+func (m *merging) keepOf(nodes []*node, answers [][]summed) {
 	m.nodes, m.answers = nil, nil
 	for i, own := range answers {
 		if own != nil {
@@ -178,13 +214,34 @@ func (m *merging) keep(nodes []*node, answers [][]summed) {
 	}
 }
 
+// checkKinds checks the kinds of the profiles of all nodes.
+func (m *merging) checkKinds() error {
+	for k := range m.sides {
+		if m.sides[k].isNamed {
+			continue
+		}
+		kinds := kindsOf{}
+		for i, own := range m.answers {
+			if len(own[k].ids) > 0 {
+				if err := kinds.add(m.nodes[i], own[k].kinds); err != nil {
+					return err
+				}
+			}
+		}
+		if err := kinds.check(m.typ.types()...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // wants looks the stacks up, assigns each one that is not known to the first node that has it, and reports whether there are any.
 func (m *merging) wants() (isAny bool) {
 	asked := map[profile.StackID]bool{}
-	for _, own := range m.answers {
+	for i, own := range m.answers {
 		for k := range own {
 			s := &own[k]
-			s.codes, s.wanted = m.shelf.find(s.codes, s.ids), nil
+			s.codes, s.wanted = m.shelf.find(s.codes, m.nodes[i].url, s.ids), nil
 			for i, code := range s.codes {
 				if id := s.ids[i]; code == 0 && !asked[id] && len(s.wanted) < MaxWanted {
 					asked[id] = true
@@ -197,7 +254,8 @@ func (m *merging) wants() (isAny bool) {
 	return isAny
 }
 
-// askWanted asks nodes for the stacks that are assigned to them, and adds them to the shelf. A node that fails leaves the question.
+// askWanted asks nodes for the stacks that are assigned to them, and adds them to the shelf. A node that fails leaves the question. One that lacks
+// stacks, because its rows or its names changed, has an answer that is out of date, once.
 func (m *merging) askWanted(ctx context.Context) error {
 	each := func(i int) (questions []Question) {
 		for k, s := range m.answers[i] {
@@ -208,7 +266,8 @@ func (m *merging) askWanted(ctx context.Context) error {
 		return questions
 	}
 	all, answers := m.nodes, make([][]summed, len(m.nodes))
-	err := m.set.gatherEach(ctx, all, 0.25, each, func(i int, replies []reply) error {
+	err := m.gather(ctx, each, func(i int, replies []reply) error {
+		isOld := false
 		for _, s := range m.answers[i] {
 			if len(s.wanted) == 0 {
 				continue
@@ -217,15 +276,22 @@ func (m *merging) askWanted(ctx context.Context) error {
 			if err != nil {
 				return all[i].away("a wrong answer: %v", err)
 			}
-			if err := m.shelf.add(s.wanted, located); err != nil {
+			if err := m.shelf.add(all[i].url, s.wanted, located); err != nil {
 				return err
+			}
+			if slices.ContainsFunc(located.Stacks, func(stack []uint32) bool { return stack == nil }) {
+				if isOld = true; s.isNew {
+					return all[i].away("its profiles changed meanwhile")
+				}
 			}
 			replies = replies[1:]
 		}
-		answers[i] = m.answers[i]
+		if answers[i] = m.answers[i]; isOld {
+			answers[i] = []summed{}
+		}
 		return nil
 	})
-	m.keep(all, answers)
+	m.keepOf(all, answers)
 	return err
 }
 

@@ -3,11 +3,13 @@ package fanout
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
 
 	"github.com/google/uuid"
 
+	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/fields"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/schema"
@@ -31,7 +33,7 @@ type StackQuestion struct {
 }
 
 // MaxWanted bounds the stacks that are asked for at once.
-const MaxWanted = 1 << 16
+const MaxWanted = 1 << 18
 
 // errAnswer reports a malformed question or answer.
 var errAnswer = errors.New("malformed sums by stack")
@@ -95,77 +97,73 @@ type sourceSums struct {
 }
 
 // EncodeSums returns the answer without wanted stacks. The error is that of the context.
-func EncodeSums(ctx context.Context, sources []profile.SourceStacks) ([]byte, error) {
-	ids, stacks, err := identified(ctx, sources)
+func EncodeSums(ctx context.Context, sums *profile.StackSums) ([]byte, error) {
+	ids, err := sums.IDs(ctx)
 	if err != nil {
 		return nil, err
 	}
 	w := fields.Writer{Data: make([]byte, 0, 24*len(ids)+64)}
 	writeIDs(&w, ids)
-	w.Uint(uint64(len(sources)))
-	for i, s := range sources {
+	w.Uint(uint64(len(sums.Sources)))
+	for _, s := range sums.Sources {
 		w.Uint(uint64(len(s.Labels)))
 		for _, l := range s.Labels {
 			w.Text(l.Name)
 			w.Text(l.Value)
 		}
 		w.Uint(uint64(s.Times))
-		w.Uint(uint64(len(stacks[i])))
+		w.Uint(uint64(len(s.Stacks)))
 		before := uint32(0)
-		for k, at := range stacks[i] {
+		for k, at := range s.Stacks {
 			w.Int(uint64(int64(at) - int64(before)))
-			w.Int(uint64(s.Stacks.Values()[k]))
+			w.Int(uint64(s.Values[k]))
 			before = at
 		}
 	}
 	return w.Data, nil
 }
 
-// identified returns the ids of the stacks of all sources, each once, and the indexes of each source's stacks.
-func identified(ctx context.Context, sources []profile.SourceStacks) (ids []profile.StackID, stacks [][]uint32, err error) {
-	index := map[profile.StackID]uint32{}
-	stacks = make([][]uint32, len(sources))
-	for i, s := range sources {
-		if s.Stacks == nil {
-			continue
-		}
-		own, err := s.Stacks.IDs(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		stacks[i] = make([]uint32, len(own))
-		if len(sources) == 1 { // whose stacks are distinct
-			for k := range own {
-				stacks[i][k] = uint32(k)
-			}
-			return own, stacks, nil
-		}
-		for k, id := range own {
-			at, known := index[id]
-			if !known {
-				at, index[id] = uint32(len(ids)), uint32(len(ids))
-				ids = append(ids, id)
-			}
-			stacks[i][k] = at
-		}
-	}
-	return ids, stacks, nil
+// Bytes in memory of what an answer has, with the codes and rows that are made of it.
+const (
+	idBytes     = 32
+	sourceBytes = 400
+	labelBytes  = 120
+	sumBytes    = 64
+)
+
+// sumsReader decodes an answer within a budget.
+type sumsReader struct {
+	fields.Reader
+	left *int64 // bytes; below 0 the answer does not fit
 }
 
-// decodeSums is the inverse of EncodeSums.
-func decodeSums(data []byte) (sums stackSums, err error) {
-	r := fields.NewReader(data, errAnswer)
-	sums.ids = readIDs(&r, len(data))
-	const source, label, sum = 3, 2, 2 // bytes of each, at least
-	sums.sources = make([]sourceSums, r.Count("sources", source))
+// count reads a number of things of `size` bytes each in memory, and at least `least` bytes in the answer.
+func (r *sumsReader) count(what string, least int, size int64) int {
+	n := r.Count(what, least)
+	if *r.left -= int64(n) * size; *r.left < 0 {
+		r.Failf("too many %s", what)
+		return 0
+	}
+	return n
+}
+
+// decodeSums is the inverse of EncodeSums. It takes what the sums need from left; the error is columnstore.ErrQueryMemory if
+// that is not enough.
+func decodeSums(data []byte, left *int64) (sums stackSums, err error) {
+	r := &sumsReader{fields.NewReader(data, errAnswer), left}
+	sums.ids = make([]profile.StackID, r.count("ids", 16, idBytes))
+	for i := range sums.ids {
+		copy(sums.ids[i][:], r.Raw("id", 16))
+	}
+	sums.sources = make([]sourceSums, r.count("sources", 3, sourceBytes))
 	for i := range sums.sources {
 		s := &sums.sources[i]
-		for range r.Count("labels", label) {
+		for range r.count("labels", 2, labelBytes) {
 			name, value := r.Text("name", len(data)), r.Text("value", len(data))
 			s.labels = append(s.labels, &typesv1.LabelPair{Name: string(name), Value: string(value)})
 		}
 		s.times = int64(r.Uint("times", mostTimes))
-		n := r.Count("sums", sum)
+		n := r.count("sums", 2, sumBytes)
 		s.stacks, s.values = make([]uint32, n), make([]int64, n)
 		before := int64(0)
 		for k := range n {
@@ -176,7 +174,10 @@ func decodeSums(data []byte) (sums stackSums, err error) {
 			s.stacks[k], s.values[k] = uint32(before), int64(r.Int("value"))
 		}
 	}
-	return sums, ended(&r)
+	if err = ended(&r.Reader); *left < 0 {
+		err = fmt.Errorf("%w: %w", columnstore.ErrQueryMemory, err)
+	}
+	return sums, err
 }
 
 // EncodeLocated returns the answer with wanted stacks.
@@ -202,8 +203,7 @@ func EncodeLocated(l *profile.StackLocations) []byte {
 	return w.Data
 }
 
-// decodeLocated is the inverse of EncodeLocated, for wanted stacks. The stacks
-// have these ids, and the records are valid.
+// decodeLocated is the inverse of EncodeLocated, for wanted stacks. The stacks have these ids, and records are valid.
 func decodeLocated(data []byte, wanted []profile.StackID) (*profile.StackLocations, error) {
 	r := fields.NewReader(data, errAnswer)
 	l := &profile.StackLocations{IDs: make([]uuid.UUID, r.Count("locations", 17))}
@@ -222,7 +222,10 @@ func decodeLocated(data []byte, wanted []profile.StackID) (*profile.StackLocatio
 	var ids []uuid.UUID
 	for i := range l.Stacks {
 		n := int(r.Uint("locations of a stack", schema.MaxList+1)) - 1
-		if n < 0 || n > r.Left() {
+		if n < 0 {
+			continue // it is not there any more
+		}
+		if n > r.Left() {
 			r.Failf("stack %x has %d locations", wanted[i], n)
 			break
 		}

@@ -3,7 +3,9 @@ package fanout
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +19,7 @@ import (
 )
 
 // nodeStacks returns the stacks of a store with a profile of some functions, of which each begins a stack of the ones behind it.
-func nodeStacks(t testing.TB, functions ...string) *profile.Stacks {
+func nodeStacks(t testing.TB, typ profile.Type, functions ...string) *profile.StackSums {
 	t.Helper()
 	store, err := columnstore.Open(columnstore.Options{})
 	if err != nil {
@@ -28,8 +30,8 @@ func nodeStacks(t testing.TB, functions ...string) *profile.Stacks {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := &pprof.ValueType{Type: "cpu", Unit: "nanoseconds"}
-	p := &pprof.Profile{SampleType: []*pprof.ValueType{of}, PeriodType: of, TimeNanos: time.Now().UnixNano()}
+	of := &pprof.ValueType{Type: typ.Sample, Unit: typ.SampleUnit}
+	p := &pprof.Profile{SampleType: []*pprof.ValueType{of}, PeriodType: &pprof.ValueType{Type: typ.Period, Unit: typ.PeriodUnit}, TimeNanos: time.Now().UnixNano()}
 	for i, name := range functions {
 		f := &pprof.Function{ID: uint64(i + 1), Name: name}
 		p.Function = append(p.Function, f)
@@ -38,79 +40,90 @@ func nodeStacks(t testing.TB, functions ...string) *profile.Stacks {
 	for i := range functions {
 		p.Sample = append(p.Sample, &pprof.Sample{Location: p.Location[i:], Value: []int64{int64(i)*7 - 5}})
 	}
-	if _, err := db.Insert(context.Background(), p, profile.InsertOptions{}); err != nil {
-		t.Fatal(err)
+	for i, pod := range []string{"a", "b"} { // which have all stacks, and all but the last
+		p.Sample = p.Sample[:len(functions)-i]
+		if _, err := db.Insert(context.Background(), p, profile.InsertOptions{Labels: map[string]string{"pod": pod}}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	snap, err := store.Snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer snap.Close()
-	s, err := db.Merge(context.Background(), snap, cpuType, profile.Query{})
+	s, err := db.MergeSources(context.Background(), snap, typ, profile.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-var cpuType = profile.Type{Sample: "cpu", SampleUnit: "nanoseconds", Period: "cpu", PeriodUnit: "nanoseconds"}
+var (
+	cpuType  = profile.Type{Sample: "cpu", SampleUnit: "nanoseconds", Period: "cpu", PeriodUnit: "nanoseconds"}
+	heapType = profile.Type{Sample: "inuse_space", SampleUnit: "bytes", Period: "space", PeriodUnit: "bytes"}
+)
 
-// sumsOf returns the values of a node's answer by source and stack.
-func sumsOf(s *stackSums) map[string]map[profile.StackID]int64 {
-	all := map[string]map[profile.StackID]int64{}
-	for _, of := range s.sources {
-		own := map[profile.StackID]int64{}
-		for i, at := range of.stacks {
-			own[s.ids[at]] += of.values[i]
-		}
-		all[LabelsKey(of.labels)] = own
-	}
-	return all
+// decoded decodes sums with room for all.
+func decoded(data []byte) (stackSums, error) {
+	left := int64(1 << 40)
+	return decodeSums(data, &left)
 }
 
 // Sums are decoded as they were encoded, and each cut or longer answer is an error.
 func TestSums(t *testing.T) {
-	a, b := nodeStacks(t, "f", "g", "h"), nodeStacks(t, "x", "g", "h")
-	sources := []profile.SourceStacks{
-		{Labels: []profile.Label{{Name: "pod", Value: "a"}}, Times: 3, Stacks: a},
-		{Labels: []profile.Label{{Name: "pod", Value: "b"}, {Name: "zone", Value: ""}}, Times: mostTimes, Stacks: b},
-		{Times: 1},
-	}
-	for _, sources := range [][]profile.SourceStacks{nil, sources, {{Stacks: a}}} {
-		data, err := EncodeSums(context.Background(), sources)
+	for typ, sources := range map[profile.Type]int{cpuType: 1, heapType: 2} {
+		sums := nodeStacks(t, typ, "f", "g", "h")
+		data, err := EncodeSums(context.Background(), sums)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := decodeSums(data)
-		if err != nil || len(got.sources) != len(sources) {
-			t.Fatalf("%d sources, want %d: %v", len(got.sources), len(sources), err)
+		ids, err := sums.IDs(context.Background())
+		if err != nil {
+			t.Fatal(err)
 		}
-		sums := sumsOf(&got)
-		for i, s := range sources {
-			if of := got.sources[i]; of.times != s.Times || len(of.labels) != len(s.Labels) {
-				t.Errorf("source %v, want %v at %d times", of, s.Labels, s.Times)
-			}
-			own := sums[LabelsKey(LabelPairs(s.Labels))]
-			if s.Stacks == nil {
-				continue
-			}
-			ids, err := s.Stacks.IDs(context.Background())
-			if err != nil || len(own) != len(ids) {
-				t.Fatalf("%d sums of %d stacks: %v", len(own), len(ids), err)
-			}
-			for k, id := range ids {
-				if own[id] != s.Stacks.Values()[k] {
-					t.Errorf("stack %x: %d, want %d", id, own[id], s.Stacks.Values()[k])
-				}
+		got, err := decoded(data)
+		if err != nil || len(got.sources) != sources || !slices.Equal(got.ids, ids) || len(ids) != 3 {
+			t.Fatalf("%d sources, want %d, with the ids %x, want %x: %v", len(got.sources), sources, got.ids, ids, err)
+		}
+		for i, want := range sums.Sources {
+			s := got.sources[i]
+			if LabelsKey(s.labels) != LabelsKey(LabelPairs(want.Labels)) || s.times != want.Times || !slices.Equal(s.stacks, want.Stacks) || !slices.Equal(s.values, want.Values) {
+				t.Errorf("source %+v, want %+v", s, want)
 			}
 		}
 		for i := range data {
-			if _, err := decodeSums(data[:i]); !errors.Is(err, errAnswer) {
+			if _, err := decoded(data[:i]); !errors.Is(err, errAnswer) {
 				t.Errorf("the first %d of %d bytes: %v", i, len(data), err)
 			}
 		}
-		if _, err := decodeSums(append(data, 0)); !errors.Is(err, errAnswer) {
+		if _, err := decoded(append(data, 0)); !errors.Is(err, errAnswer) {
 			t.Errorf("a byte more: %v", err)
+		}
+	}
+}
+
+// Sums of few bytes that would take many in memory are an error before they take them.
+func TestSums_Bombs(t *testing.T) {
+	const n = 1 << 20
+	head := func(counts ...uint64) (data []byte) {
+		for _, c := range counts {
+			data = binary.AppendUvarint(data, c)
+		}
+		return data
+	}
+	for name, data := range map[string][]byte{
+		"sources": append(head(0, n), make([]byte, 3*n)...),
+		"labels":  append(head(0, 1, n), make([]byte, 2*n+2)...),
+		"sums":    append(head(0, 1, 0, 0, n), make([]byte, 2*n)...),
+		"ids":     append(head(n), make([]byte, 16*n+1)...),
+	} {
+		left := int64(16 << 20)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := decodeSums(data, &left)
+		runtime.ReadMemStats(&after)
+		if taken := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, columnstore.ErrQueryMemory) || taken > 20<<20 {
+			t.Errorf("%s: %v, after %d bytes", name, err, taken)
 		}
 	}
 }
@@ -118,7 +131,7 @@ func TestSums(t *testing.T) {
 // wantedOf returns stacks, as a node's answer about them, and their ids.
 func wantedOf(t testing.TB, functions ...string) ([]profile.StackID, *profile.StackLocations) {
 	t.Helper()
-	s := nodeStacks(t, functions...)
+	s := nodeStacks(t, cpuType, functions...)
 	ids, err := s.IDs(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +165,6 @@ func TestLocated(t *testing.T) {
 	}{
 		"others":         {func(*profile.StackLocations) {}, swapped, "has other locations"},
 		"fewer":          {func(*profile.StackLocations) {}, ids[:1], "3 stacks of 1"},
-		"none":           {func(l *profile.StackLocations) { l.Stacks[1] = nil }, ids, "has -1 locations"},
 		"a record":       {func(l *profile.StackLocations) { l.Records[0] = []byte("x") }, ids, "malformed location record"},
 		"another id":     {func(l *profile.StackLocations) { l.IDs[0] = uuid.UUID{1} }, ids, "has other locations"},
 		"no location":    {func(l *profile.StackLocations) { l.Stacks[0] = []uint32{9} }, ids, "location"},
@@ -170,8 +182,8 @@ func TestLocated(t *testing.T) {
 func FuzzSums(f *testing.F) {
 	ids, l := wantedOf(f, "f", "g")
 	f.Add(EncodeLocated(l))
-	for _, sources := range [][]profile.SourceStacks{{{Stacks: nodeStacks(f, "f", "g")}}, {{Times: 2, Labels: []profile.Label{{Name: "a", Value: "b"}}}}} {
-		data, err := EncodeSums(context.Background(), sources)
+	for _, typ := range []profile.Type{cpuType, heapType} {
+		data, err := EncodeSums(context.Background(), nodeStacks(f, typ, "f", "g"))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -179,8 +191,12 @@ func FuzzSums(f *testing.F) {
 	}
 	f.Add((&StackQuestion{Message: []byte("message"), Wanted: ids}).Encode())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if sums, err := decodeSums(data); err == nil {
-			_ = sumsOf(&sums)
+		if sums, err := decoded(data); err == nil {
+			for _, s := range sums.sources {
+				if len(s.stacks) != len(s.values) || len(s.stacks) > 0 && int(slices.Max(s.stacks)) >= len(sums.ids) {
+					t.Errorf("%d stacks with %d values of %d ids", len(s.stacks), len(s.values), len(sums.ids))
+				}
+			}
 		}
 		if got, err := decodeLocated(data, ids); err == nil && len(got.Stacks) != len(ids) {
 			t.Errorf("%d stacks of %d", len(got.Stacks), len(ids))

@@ -7,7 +7,6 @@ import (
 
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
 
-	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fanout"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/question"
@@ -56,34 +55,19 @@ func (s *sources) stacks(w http.ResponseWriter, r *http.Request) error {
 		return fault.Invalid("%w", err)
 	}
 	return s.send(w, r, ask.Message, fanout.StacksMedia, func(ctx context.Context, v *source.At, a *question.Asked) ([]byte, error) {
-		if len(ask.Wanted) == 0 {
-			sums, err := mergeSources(ctx, v, a)
-			if err != nil {
-				return nil, err
-			}
-			return fanout.EncodeSums(ctx, sums)
-		}
-		query := a.Query
-		query.SumGauges, query.SumKinds = true, true // the values do not matter
-		stacks, err := v.DB.Merge(ctx, v.Snap, a.Type, query)
+		sums, err := v.DB.MergeSources(ctx, v.Snap, a.Type, a.Query)
 		if err != nil {
 			return nil, err
 		}
-		located, err := stacks.Locate(ctx, ask.Wanted, s.ResultBytes)
+		if len(ask.Wanted) == 0 {
+			return fanout.EncodeSums(ctx, sums)
+		}
+		located, err := sums.Locate(ctx, ask.Wanted, s.ResultBytes)
 		if err != nil {
 			return nil, err
 		}
 		return fanout.EncodeLocated(located), nil
 	})
-}
-
-// mergeSources returns the sums of a question by stack, of gauges for each source.
-func mergeSources(ctx context.Context, v *source.At, a *question.Asked) ([]profile.SourceStacks, error) {
-	if a.Type.IsGauge() {
-		return v.DB.MergeSources(ctx, v.Snap, a.Type, a.Query)
-	}
-	all, err := v.DB.Merge(ctx, v.Snap, a.Type, a.Query)
-	return []profile.SourceStacks{{Stacks: all}}, err
 }
 
 func (s *sources) tooLarge() error {
