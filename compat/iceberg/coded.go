@@ -177,12 +177,46 @@ func (c *coded) text(s string, isText bool) (uint32, error) {
 	if ok {
 		return code, nil
 	}
-	code = uint32(len(c.texts.all))
-	s = strings.Clone(s)
+	return c.add(strings.Clone(s)), nil
+}
+
+// add adds a new text.
+func (c *coded) add(s string) uint32 {
+	code := uint32(len(c.texts.all))
 	c.texts.codes[s] = code
 	c.texts.all = append(c.texts.all, s)
 	c.memory += len(s) + textBytes
-	return code, nil
+	return code
+}
+
+// restart removes the rows before one, and forgets all texts that the others do not have. The columns are neither lists nor maps.
+func (c *coded) restart(from int) {
+	all, columns, rows := c.texts.all, slices.Clone(c.columns), c.rows-from
+	for i := range columns {
+		of := &columns[i]
+		if of.kind == kindNumber {
+			of.numbers, of.valid = slices.Clone(of.numbers[from:]), slices.Clone(of.valid[from:])
+		} else {
+			of.codes = slices.Clone(of.codes[from:])
+		}
+	}
+	c.reset()
+	c.rows = rows
+	for i := range columns {
+		of, kept := &c.columns[i], &columns[i]
+		of.numbers, of.valid = append(of.numbers, kept.numbers...), append(of.valid, kept.valid...)
+		for _, code := range kept.codes {
+			if code > 0 {
+				text := all[code-1]
+				known, ok := c.texts.codes[text]
+				if !ok {
+					known = c.add(text)
+				}
+				code = known + 1
+			}
+			of.codes = append(of.codes, code)
+		}
+	}
 }
 
 // sets gives each distinct list, or map, of a column a code, from 0 on in the order of first use.

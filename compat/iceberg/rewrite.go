@@ -273,10 +273,18 @@ func (r *run) add(rec arrow.RecordBatch) error {
 	if err == nil && r.known != nil {
 		err = r.dropRepeated(false)
 	}
-	if err == nil && r.rows.size() >= r.memory {
+	if err == nil && r.size() >= r.memory {
 		err = r.flush()
 	}
 	return err
+}
+
+// size returns about the bytes of the rows, and of what is known of symbols.
+func (r *run) size() int {
+	if r.known == nil {
+		return r.rows.size()
+	}
+	return r.rows.size() + r.known.memory
 }
 
 // endFile ends the rows of a file.
@@ -308,17 +316,17 @@ func (r *run) flush() error {
 	if err := r.rows.write(r.out, rows); err != nil {
 		return err
 	}
-	rest := r.rows.rows - n
-	r.rows.move(0, n, rest)
-	r.rows.truncate(rest)
-	if r.known != nil {
-		r.known.from = 0
-	}
-	if rest == 0 && (r.known == nil || r.rows.memory+r.known.memory >= r.memory/2) {
+	switch {
+	case r.known == nil:
 		r.rows.reset()
-		if r.known != nil {
-			r.known = newKnown()
-		}
+	case r.rows.memory+r.known.memory >= r.memory/2:
+		r.rows.restart(n)
+		r.known = newKnown()
+	default:
+		rest := r.rows.rows - n
+		r.rows.move(0, n, rest)
+		r.rows.truncate(rest)
+		r.known.from = 0
 	}
 	return nil
 }
