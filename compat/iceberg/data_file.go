@@ -36,20 +36,20 @@ func newTarget(ctx context.Context, t *table.Table) (target, error) {
 	return target{t, spec, out}, err
 }
 
-// dataFile is a table's file being written: one unit's rows on one day.
+// dataFile is a table's file being written, with rows of one day.
 type dataFile struct {
 	lazyFile
 	table  *table.Table
 	spec   iceberg.PartitionSpec
 	buffer *bufio.Writer
-	out    *file.Writer // for symbols; a fileWriter has its own
-	rows   int64        // rows of symbols
+	out    *file.Writer // a fileWriter has its own
+	rows   int64        // of out
 }
 
-// newDataFile returns a file with a unique name (L6), in its day's folder.
-func newDataFile(t target, u Unit, from int64) *dataFile {
-	name := fmt.Sprintf("%s/data/time_day=%s/%s-%d-%s.parquet", strings.TrimSuffix(t.table.Location(), "/"),
-		time.Unix(0, from).UTC().Format(time.DateOnly), u.Node, u.Seal, uuid.New())
+// newDataFile returns a file with a unique name (L6), in its day's folder. of is whose rows it has.
+func newDataFile(t target, of string, from int64) *dataFile {
+	name := fmt.Sprintf("%s/data/time_day=%s/%s-%s.parquet", strings.TrimSuffix(t.table.Location(), "/"),
+		time.Unix(0, from).UTC().Format(time.DateOnly), of, uuid.New())
 	d := &dataFile{lazyFile: lazyFile{fs: t.fs, name: name}, table: t.table, spec: t.spec}
 	d.buffer = bufio.NewWriterSize(&d.lazyFile, 1<<20)
 	return d

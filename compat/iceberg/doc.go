@@ -9,6 +9,10 @@
 // [Sealer] does both for a store that takes rows, and drops the rows that the table has. The table keeps
 // each node's newest seal as a property. [Lake.Segments] is where a node can have a copy of its directory.
 //
+// [Lake.Compact] joins small files of ended days, and [Lake.Delete] writes files again without some rows:
+//
+//	files of a day -> rows as codes, in the store's order -> file of the day -> replacement of exactly these files
+//
 // # The table
 //
 // A table in format version 2, partitioned by day(time). Other engines may add columns and change the
@@ -37,7 +41,8 @@
 //	    address long; binary, build_id string, optional; mapping_start, mapping_limit, mapping_offset long
 //	    flags long: 1 folded, 2 has a mapping; from bit 8 on HasFunctions and so on of profile/pprof
 //
-// Several units have the same stacks and locations, so a join must take each once.
+// Several units have the same stacks and locations, so a join must take each once. Compaction leaves one of each in a file, with the node
+// and the seal of one of its units.
 //
 // Two stacks can have one stack_id, with p = 3e-4 among 1e8 stacks. A query that must be exact groups by
 // stack too. Locations with other addresses or lines but the same names have other ids.
@@ -58,7 +63,7 @@
 //	    snapshot has the units up to these seals, and no other.
 //	L3  A unit's rows in the table equal its rows in the store: each value, none lost, none
 //	    twice.
-//	L4  A file has one unit's rows on one day.
+//	L4  A file has rows of one day: one unit's, or those of files that it replaced.
 //	L5  A file claims the table's sort order (sample_type to period_unit) only if its rows
 //	    have it.
 //	L6  No file name is used twice. Files from failed attempts stay as orphans.
@@ -69,6 +74,10 @@
 //	    the disk loses none.
 //	L8  In a snapshot of a table with symbols, each stack's locations are in the tables beside it, committed
 //	    before, unless two stacks in a file have one id. A unit that is written twice can have them there twice.
+//	    Symbols of a unit whose samples are not in the table are neither joined nor deleted.
+//	L9  A replacement has the rows of the files that it replaces, but rows that Delete chose: each value, none
+//	    lost, none twice. It is one commit on the state in which these files were there with the rows that
+//	    were read, whatever is killed, repeated or raced. A node's place stays.
 //
 // # Errors
 //

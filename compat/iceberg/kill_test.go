@@ -36,7 +36,8 @@ const (
 	killConfigEnv = "ICEBERG_KILL_CONFIG"
 	killNodeEnv   = "ICEBERG_KILL_NODE"
 	killUnitsEnv  = "ICEBERG_KILL_UNITS"
-	killDirEnv    = "ICEBERG_KILL_DIR" // of a node that takes rows and seals; empty for units that are made
+	killDirEnv    = "ICEBERG_KILL_DIR"  // of a node that takes rows and seals; empty for units that are made
+	killKeepEnv   = "ICEBERG_KILL_KEEP" // not empty for a maintainer
 )
 
 // killed returns what a process of TestKill does, if this is one.
@@ -48,7 +49,9 @@ func killed() (func(), bool) {
 		if err == nil {
 			err = json.Unmarshal([]byte(config), &c)
 		}
-		if dir := os.Getenv(killDirEnv); err == nil && dir != "" {
+		if dir := os.Getenv(killDirEnv); err == nil && os.Getenv(killKeepEnv) != "" {
+			err = maintain(c, units)
+		} else if err == nil && dir != "" {
 			err = sealRows(c, os.Getenv(killNodeEnv), dir, units)
 		} else if err == nil {
 			err = commitUnits(c, os.Getenv(killNodeEnv), units)
@@ -99,6 +102,9 @@ func openAnnounced(ctx context.Context, c Config, node string) (*Lake, error) {
 		fmt.Println("commit")
 		return do()
 	}}
+	if node == "" {
+		return l, nil
+	}
 	if err := l.Register(ctx, node, ""); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -305,6 +311,7 @@ type victim struct {
 	config Config
 	node   string
 	dir    string // of a node that seals
+	keeps  bool   // it is a maintainer
 	rng    *rand.Rand
 	newest int64 // seal that a process said it had committed
 	acks   int64 // number of these
@@ -371,6 +378,9 @@ func (v *victim) process(units int64, kill bool) error {
 	}
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), killConfigEnv+"="+string(config), killNodeEnv+"="+v.node, killUnitsEnv+"="+fmt.Sprint(units), killDirEnv+"="+v.dir)
+	if v.keeps {
+		cmd.Env = append(cmd.Env, killKeepEnv+"=1")
+	}
 	var notes bytes.Buffer
 	cmd.Stderr = &notes
 	out, err := cmd.StdoutPipe()

@@ -332,11 +332,15 @@ func (w *leaves) labels(name string, rows []uint32, n int, pairs func(i int) []p
 
 // numbers writes the numeric label map's two columns.
 func (w *leaves) numbers(g *group) error {
-	of := func(i int) []number { return g.sampleSets.all[g.samples[i]].numbers }
+	return w.numberMaps(columnSampleNum, g.samples, len(g.sampleSets.all), func(i int) []number { return g.sampleSets.all[i].numbers })
+}
+
+// numberMaps writes the two columns of a map of numbers. rows has by row which of the n maps it has.
+func (w *leaves) numberMaps(name string, rows []uint32, n int, of func(i int) []number) error {
 	var codes []uint32
-	err := w.nested(columnSampleNum, g.samples, len(g.sampleSets.all), func(i int) []uint32 {
+	err := w.nested(name, rows, n, func(i int) []uint32 {
 		codes = codes[:0]
-		for _, n := range g.sampleSets.all[i].numbers {
+		for _, n := range of(i) {
 			codes = append(codes, n.name)
 		}
 		return codes
@@ -344,23 +348,24 @@ func (w *leaves) numbers(g *group) error {
 	if err != nil {
 		return err
 	}
-	out, err := next[*file.Int64ColumnChunkWriter](w, columnSampleNum)
+	out, err := next[*file.Int64ColumnChunkWriter](w, name)
 	if err != nil {
 		return err
 	}
 	var values []int64
 	var lv levels
-	for from := 0; from < g.rows(); from += batchRows {
+	for some := range slices.Chunk(rows, batchRows) {
 		values = values[:0]
 		lv.reset(out)
-		for i := from; i < min(from+batchRows, g.rows()); i++ {
-			lv.add(len(of(i)))
-			for _, n := range of(i) {
+		for _, i := range some {
+			numbers := of(int(i))
+			lv.add(len(numbers))
+			for _, n := range numbers {
 				values = append(values, n.value)
 			}
 		}
 		if _, err := out.WriteBatch(values, lv.defined, lv.repeated); err != nil {
-			return fmt.Errorf("column %q: %w", columnSampleNum, err)
+			return fmt.Errorf("column %q: %w", name, err)
 		}
 	}
 	return out.Close()

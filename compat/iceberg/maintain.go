@@ -79,7 +79,7 @@ func (l *Lake) Expire(ctx context.Context, opts ExpireOptions) (int, error) {
 }
 
 func (l *Lake) expire(ctx context.Context, opts ExpireOptions) (int, error) {
-	gone := 0
+	had, kept := map[int64]bool{}, 0
 	err := l.change(ctx, func(t *table.Table) (*table.Transaction, error) {
 		tx := t.NewTransaction()
 		err := tx.ExpireSnapshots(table.WithRetainLast(opts.Keep), table.WithOlderThan(opts.Age))
@@ -90,7 +90,10 @@ func (l *Lake) expire(ctx context.Context, opts ExpireOptions) (int, error) {
 		if err != nil {
 			return nil, err
 		}
-		if gone = len(t.Metadata().Snapshots()) - len(staged.Metadata().Snapshots()); gone == 0 {
+		for _, s := range t.Metadata().Snapshots() { // of all attempts: one that removed snapshots, and not all of their files, is an error
+			had[s.SnapshotID] = true
+		}
+		if kept = len(staged.Metadata().Snapshots()); kept == len(t.Metadata().Snapshots()) {
 			return nil, nil
 		}
 		return tx, nil
@@ -98,7 +101,7 @@ func (l *Lake) expire(ctx context.Context, opts ExpireOptions) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("expiry of snapshots: %w", err)
 	}
-	return gone, nil
+	return len(had) - kept, nil
 }
 
 // leastOrphanAge is the age below which a file can belong to a commit under way.

@@ -25,7 +25,7 @@ type symbols struct {
 func newSymbols(to [sides]target, u Unit, from int64, w *fileWriter) (*symbols, error) {
 	s := &symbols{texts: w.texts, places: w.places, day: nextDay(from) - day, seen: map[int64]bool{}}
 	for side, t := range to {
-		s.files[side] = newDataFile(t, u, from)
+		s.files[side] = newDataFile(t, u.name(), from)
 		fields := fieldsOf(t.table.Schema(), sideSchema(side))
 		for _, f := range fields.Fields() {
 			s.names[side] = append(s.names[side], f.Name)

@@ -67,6 +67,9 @@ func (u *Unit) check() error {
 	return nil
 }
 
+// name names a unit in the names of its files.
+func (u *Unit) name() string { return fmt.Sprintf("%s-%d", u.Node, u.Seal) }
+
 func isIDRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
 }
@@ -130,7 +133,7 @@ func nextDay(at int64) int64 {
 
 // write writes a unit's rows from a time up to another time on the same day. Without rows it makes no file.
 func (f *Files) write(ctx context.Context, of target, beside [sides]target, u Unit, from, to int64) error {
-	out := newDataFile(of, u, from)
+	out := newDataFile(of, u.name(), from)
 	w, err := newFileWriter(out.buffer, of.table.Schema(), u.Node, u.Seal, u.Names)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package iceberg
 
 import (
 	"context"
+	"flag"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ var workloads = map[string]struct {
 func BenchmarkUnit(b *testing.B) {
 	for name, w := range workloads {
 		b.Run(name, func(b *testing.B) {
-			u := fill(b, w.variant, w.rows)
+			u := fill(b, w.variant, w.rows, time.Hour)
 			ctx := context.Background()
 			dir := b.TempDir()
 			l, err := iceberg.Open(ctx, iceberg.Config{Catalog: "sqlite:" + filepath.Join(dir, "catalog.db"), Warehouse: dir})
@@ -72,15 +73,84 @@ func BenchmarkUnit(b *testing.B) {
 	}
 }
 
-// fill inserts the rows of a workload into a store.
-func fill(b *testing.B, v fleet.Variant, rows int) iceberg.Unit {
+var (
+	compactUnits = flag.Int("compact.units", 1000, "the number of units of BenchmarkCompact")
+	compactRows  = flag.Int("compact.rows", 4_000_000, "the number of their rows")
+	compactDir   = flag.String("compact.dir", "", "BenchmarkCompact makes its table in this `FOLDER`, and leaves it as it is, for other engines and granary-lake maintain")
+)
+
+// BenchmarkCompact joins the files of small units of a node of 16 pods. It reports bytes a row before and after, rows a second of
+// processor time, and the greatest heap beside the store's.
+func BenchmarkCompact(b *testing.B) {
+	ctx := context.Background()
+	u := fill(b, fleet.Variant{Jobs: 2, Symbols: true, Traces: true}, *compactRows, 10*time.Second)
+	limitMemory(b)
+	for b.Loop() {
+		b.StopTimer()
+		dir := *compactDir
+		if dir == "" {
+			dir = b.TempDir()
+		}
+		l, err := iceberg.Open(ctx, iceberg.Config{Catalog: "sqlite:" + filepath.Join(dir, "catalog.db"), Warehouse: dir})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := l.Create(ctx, iceberg.TableOptions{Labels: []string{"job", "pod", "namespace"}}); err != nil {
+			b.Fatal(err)
+		}
+		if err := l.Register(ctx, u.Node, ""); err != nil {
+			b.Fatal(err)
+		}
+		span, rows := (20*time.Minute).Nanoseconds()*int64(*compactRows)/4_000_000, int64(0)
+		for i := range int64(*compactUnits) {
+			part := u
+			part.Seal, part.From, part.To = i+1, u.From+span*i/int64(*compactUnits), u.From+span*(i+1)/int64(*compactUnits)
+			if i == int64(*compactUnits)-1 {
+				part.To = u.To
+			}
+			files, err := l.Write(ctx, part)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := l.Commit(ctx, files); err != nil {
+				b.Fatal(err)
+			}
+			rows += files.Rows
+		}
+		b.Logf("%d rows of %d units", rows, *compactUnits)
+		if *compactDir != "" {
+			b.SkipNow()
+		}
+		heap, used := watchHeap(b), cpuTime(b)
+		b.StartTimer()
+		did, err := l.Compact(ctx, iceberg.CompactOptions{Before: time.Now(), Files: 2, Small: 32 << 20})
+		if err != nil || did.Rows != rows {
+			b.Fatal(did, err)
+		}
+		b.StopTimer()
+		used = cpuTime(b) - used
+		b.ReportMetric(float64(did.Files), "files")
+		b.ReportMetric(float64(did.New), "new-files")
+		b.ReportMetric(float64(did.Before)/float64(rows), "B/row-before")
+		b.ReportMetric(float64(did.After)/float64(rows), "B/row-after")
+		b.ReportMetric(float64(rows)/used.Seconds()/1e6, "Mrows/s/core")
+		b.ReportMetric(float64(heap())/(1<<20), "MiB-beside")
+		if err := l.Close(); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
+}
+
+// fill inserts the rows of a workload into a store with buckets of a duration.
+func fill(b *testing.B, v fleet.Variant, rows int, bucket time.Duration) iceberg.Unit {
 	b.Helper()
 	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = store.Close() })
-	db, err := profile.Open(store, profile.Options{Bucket: time.Hour})
+	db, err := profile.Open(store, profile.Options{Bucket: bucket})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -64,7 +64,9 @@ sample, as in granary export; the table is named profiles.samples.
   init     makes the table
   serve    takes profiles, and adds them as their time ranges end
   seal     adds the rows of a directory that no server has open, or of a backup
-  expire   drops old days, old snapshots and files that nothing needs
+  maintain joins small files, and drops old days, old snapshots and files that nothing needs
+  expire   is maintain without the joining
+  delete   deletes the rows with a label, or of a range of time
   sql      prints queries of the state that the table has now
   load     fills a directory with rows of the table, for granary serve and others
   forget   removes a node that will not come back
@@ -79,7 +81,7 @@ exit codes: 0 done, 1 failed, 2 wrong use`,
 		Example: `  granary-lake init --catalog sqlite:lake.db --warehouse lake --label job --label pod
   granary-lake serve --catalog sqlite:lake.db --node $(hostname) --db /var/lib/granary
   granary-lake sql  --catalog sqlite:lake.db
-  granary-lake expire --catalog sqlite:lake.db --days 90 --orphans 72h`,
+  granary-lake maintain --catalog sqlite:lake.db --days 90 --every 1h`,
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	f := root.PersistentFlags()
@@ -89,7 +91,7 @@ exit codes: 0 done, 1 failed, 2 wrong use`,
 	f.StringVar(&c.Warehouse, "warehouse", "", "the `FOLDER` or URL of new tables; a REST catalog can have its own")
 	f.StringToStringVar(&c.Properties, "property", nil, "a `KEY=VALUE` for the catalog, such as s3.endpoint=http://host:9000")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
-	root.AddCommand(newInit(c), newServe(c), newSeal(c), newExpire(c), newSQL(c), newLoad(c), newForget(c))
+	root.AddCommand(newInit(c), newServe(c), newSeal(c), newMaintain(c), newExpire(c), newDelete(c), newSQL(c), newLoad(c), newForget(c))
 	for _, cmd := range root.Commands() {
 		cmd.Args = func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
