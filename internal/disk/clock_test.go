@@ -41,7 +41,7 @@ func clockWorkload(l *disk.Log, fs *crashfs.FS, clock *faultclock.Clock) (append
 		}
 		appended++
 		r.Append(entry(uint64(appended), 20*(i%40)))
-		if err := r.Wait(context.Background()); err == nil && i%30 == 29 && l.Sync(context.Background(), uint64(appended)) == nil {
+		if err := r.Wait(context.Background()); err == nil && i%30 == 14 && l.Sync(context.Background(), uint64(appended)) == nil {
 			durable = appended
 		}
 	}
