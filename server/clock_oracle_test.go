@@ -74,7 +74,7 @@ func (c *clocked) found(store *columnstore.Store, typ string) map[string]map[int
 			return err
 		}
 		for i, sum := range groups.Sums {
-			row := string(groups.Columns[0].Values.Strings[i])
+			row := groups.Columns[0].Values.Strings[i]
 			if found[row] == nil {
 				found[row] = map[int64]int64{}
 			}
