@@ -109,6 +109,7 @@ var below = map[string][]string{
 	"internal/damaged":          {"internal/effort"},
 	"internal/gzipped":          {},
 	"internal/effort":           {},
+	"internal/faultclock":       {},
 	"internal/house":            {},
 	"internal/events":           {"history", "history/partial", "internal/ihs", "internal/recorded"},
 	"internal/beside":           {},

@@ -156,7 +156,7 @@ func nounsOf(spec ast.Spec) (nouns []string) {
 }
 
 // testFolders are the packages below internal/ that tests alone import.
-var testFolders = []string{"crashfs", "damaged", "effort", "events", "oracle", "planted", "querytest", "recorded", "script", "sim"}
+var testFolders = []string{"crashfs", "damaged", "effort", "events", "faultclock", "oracle", "planted", "querytest", "recorded", "script", "sim"}
 
 // libraryFolders returns the folders of the library's packages.
 func libraryFolders(t *testing.T) (folders []string) {

@@ -36,7 +36,8 @@ type Options struct {
 	// Retention is how long rows are kept, in tables with a time bucket. A range of the bucket's width is
 	// dropped when its end is older than the newest committed row by more than Retention. The clock does
 	// not matter, so replays work. A row far in the future would drop everything before it, so
-	// FutureLimit refuses such rows. At least 0. 0 keeps all rows.
+	// FutureLimit refuses such rows. A clock that is set ahead by more than 10 minutes takes them: rows that are
+	// ahead of what it showed before drop nothing for a day, in which it can be set right. At least 0. 0 keeps all rows.
 	Retention time.Duration
 	// MemoryBudget bounds the heap bytes that the store keeps alive. It includes inserts and rewrites in
 	// progress, and not what queries allocate. At the bound the oldest time ranges are evicted, or with

@@ -27,6 +27,7 @@ type Store struct {
 	log        *disk.Log // nil without a directory
 	dir        directory
 	retention  atomic.Int64 // nanoseconds; 0: no bound
+	clock      clock        // for retention
 	flusher    flusher
 	maintainer maintainer
 

@@ -24,6 +24,8 @@ func Open(opts Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{opts: opts, roots: txn.New(&catalog.Database{Newest: math.MinInt64}), stop: make(chan struct{})}
+	s.clock.now = opts.Now
+	s.clock.settled()
 	s.filing, s.endFiling = context.WithCancel(context.Background())
 	s.memory.store, s.flusher.store, s.maintainer.store = s, s, s
 	if opts.FS != nil && !opts.ReadOnly {

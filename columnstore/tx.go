@@ -21,6 +21,7 @@ type Tx struct {
 	trimmed   *Table // the commit drops its rows before trimmedTo; nil for no drop
 	trimmedTo int64
 	forDisk   bool  // the drop is for the disk budget
+	latest    int64 // the latest time from which retention counts
 	bytes     int64 // pending bytes of the pieces and of new buckets
 	histories []historyWrite
 	log       disk.Prepared // during Commit

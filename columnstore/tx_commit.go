@@ -3,6 +3,7 @@ package columnstore
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/granarydb/granary/internal/catalog"
@@ -63,6 +64,7 @@ func (tx *Tx) Commit() (txn.ID, error) {
 // try logs and publishes the transaction. The error is errChanged if a piece's bucket is sealed.
 func (tx *Tx) try() (id txn.ID, due []dueGranule, err error) {
 	s := tx.store
+	tx.latest = tx.latestRetained()
 	if err := tx.prepareLog(); err != nil {
 		return 0, nil, err
 	}
@@ -164,7 +166,7 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*catalog.Database]) (next
 // decisions.
 func (tx *Tx) decide(w tableWrite) catalog.Decisions {
 	s, e := tx.store, w.edit
-	e.Retain(int64(w.table.retention()))
+	e.Retain(int64(w.table.retention()), tx.latest)
 	e.CloseBuckets()
 	d := catalog.Decisions{Floor: e.Floor(), Cut: catalog.NoCut}
 	if cut, ok := e.CutBucket(s.opts.BucketRows, s.opts.GranuleRows); ok {
@@ -175,6 +177,23 @@ func (tx *Tx) decide(w tableWrite) catalog.Decisions {
 		}
 	}
 	return d
+}
+
+// latestRetained returns the latest time from which retention counts. It reads the clock before the commit lock is held, and only if
+// a table has a retention.
+func (tx *Tx) latestRetained() int64 {
+	retains := tx.trimmed != nil && tx.trimmed.retention() > 0
+	for i := 0; i < len(tx.pieces) && !retains; i++ {
+		retains = tx.pieces[i].table.retention() > 0
+	}
+	for i := 0; i < len(tx.notes) && !retains; i++ {
+		retains = tx.notes[i].table.retention() > 0
+	}
+	if !retains {
+		return math.MaxInt64
+	}
+	limits := catalog.LimitTimes(tx.store.clock.settled().UnixNano(), tx.store.opts.FutureLimit, 0)
+	return limits.Latest
 }
 
 // Abort drops the rows. They were never visible. After Commit or Abort it does nothing.

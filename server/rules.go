@@ -191,6 +191,11 @@ func (s *ruleSets) replace(of ruleSource, list rules.List, now time.Time) {
 	s.sets[of] = &ruleSet{rules.NewSet(list, l, now, before), list, nextStep(now, list.Interval)}
 }
 
+// isDue reports whether a step is due. It is too if the next is further ahead than an interval: the clock was set back then.
+func (s *ruleSet) isDue(now time.Time) bool {
+	return !s.next.After(now) || s.next.Sub(now) > s.Interval()
+}
+
 // nextStep returns when the profiles of the present interval are there: most are pushed within ten seconds.
 func nextStep(now time.Time, interval time.Duration) time.Time {
 	wait := min(10*time.Second, interval/6)
@@ -267,9 +272,12 @@ func (s *ruleSets) wait(now time.Time) time.Duration {
 	defer s.mu.Unlock()
 	wait := time.Hour
 	for _, set := range s.sets {
+		if set.isDue(now) {
+			return 0
+		}
 		wait = min(wait, set.next.Sub(now))
 	}
-	return max(wait, 0)
+	return wait
 }
 
 // stepRules reads the profiles of the sets that are due.
@@ -280,7 +288,7 @@ func (s *Server) stepRules(ctx context.Context, now time.Time) {
 	k.mu.Lock()
 	due := map[ruleSource]*rules.Set{}
 	for of, set := range k.sets {
-		if !set.next.After(now) {
+		if set.isDue(now) {
 			due[of], set.next = set.Set, nextStep(now, set.Interval())
 		}
 	}

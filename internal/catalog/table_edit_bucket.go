@@ -97,12 +97,13 @@ func (e *TableEdit) CloseBuckets() {
 }
 
 // Retain drops the buckets that lie before the newest row by more than retention nanoseconds. 0 keeps
-// all.
-func (e *TableEdit) Retain(retention int64) {
-	if retention <= 0 || e.schema.BucketColumn() < 0 || e.State.Newest < math.MinInt64+retention {
+// all. A row later than latest counts as one of that time.
+func (e *TableEdit) Retain(retention, latest int64) {
+	newest := min(e.State.Newest, latest)
+	if retention <= 0 || e.schema.BucketColumn() < 0 || newest < math.MinInt64+retention {
 		return
 	}
-	e.State.Dropped += e.dropBefore(e.schema.BucketStart(e.State.Newest - retention))
+	e.State.Dropped += e.dropBefore(e.schema.BucketStart(newest - retention))
 }
 
 // DropBefore drops the buckets of time ranges that end at or before at. It drops no bucket after the

@@ -21,7 +21,7 @@ type Log struct {
 	stepping sync.Mutex // held by the current step; guards the next three
 	writer   writer
 	written  uint64    // place of the last entry in the current segment
-	retry    time.Time // when to try again after an error
+	failed   time.Time // when the last attempt failed, for the next one
 
 	rests int // syncs left that do not wait for others (gather); the goroutine's
 	vain  int // rests after the last wait; 0 if it was not in vain

@@ -12,7 +12,7 @@ import (
 func TestPlantedBugs(t *testing.T) {
 	planted.Run(t, planted.Suite{
 		Drawn: []string{"TestSimulation"},
-		Args:  []string{"-sim.seed", "1", "-sim.seeds", "10000"},
+		Args:  []string{"-sim.seed", "1", "-sim.seeds", "10000", "-clock.every", "13"},
 		Again: func(seed string) []string { return []string{"-sim.seed", seed, "-sim.seeds", "1"} },
 	})
 }

@@ -18,7 +18,7 @@ func (l *Log) Rotate() (number uint64, err error) {
 	switch {
 	case ended:
 		return 0, fmt.Errorf("rotate: %w", ErrClosed)
-	case l.writer.current == nil && now.Before(l.retry):
+	case l.writer.current == nil && left(now, l.failed, retryAfter) > 0:
 		return 0, failing
 	}
 	if err := l.rotate(w); err != nil {

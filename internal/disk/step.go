@@ -38,29 +38,39 @@ func (l *Log) due(now time.Time) (w work, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	wait = -1
-	// isDue reports whether a time has come. If not, it shortens the wait to that time.
-	isDue := func(at time.Time) bool {
-		d := at.Sub(now)
+	// isDue reports whether nothing is left of a wait. Otherwise it shortens the step's wait to it.
+	isDue := func(shown time.Time, after time.Duration) bool {
+		d := left(now, shown, after)
 		if d > 0 && (wait < 0 || d < wait) {
 			wait = d
 		}
-		return d <= 0
+		return d == 0
 	}
 	q, renew := &l.queue, l.writer.current == nil // the current segment was given up
-	if renew && !isDue(l.retry) {
+	if renew && !isDue(l.failed, retryAfter) {
 		return w, wait
 	}
-	w.spare = !renew && l.writer.spare == nil && isDue(l.retry)
+	w.spare = !renew && l.writer.spare == nil && isDue(l.failed, retryAfter)
 	w.sync = renew || l.wanted > q.durable
 	if q.first != nil && !w.sync {
 		w.sync = len(l.line) > 0 || q.unsyncedBytes >= l.opts.QueueBytes/2 ||
-			l.opts.Sync == SyncPeriodically && isDue(q.first.at.Add(l.opts.SyncEvery))
+			l.opts.Sync == SyncPeriodically && isDue(q.first.at, l.opts.SyncEvery)
 	}
-	if q.unwritten != nil && (w.sync || q.unwrittenBytes >= writeBytes || isDue(q.unwritten.at.Add(writeAfter))) {
+	if q.unwritten != nil && (w.sync || q.unwrittenBytes >= writeBytes || isDue(q.unwritten.at, writeAfter)) {
 		w.entries = q.batch()
 	}
 	l.asleep = q.unwritten == nil
 	return w, wait
+}
+
+// left returns what is left of a wait of `after` since a time that the clock has shown. It is nothing if more than all is left: the
+// clock was ahead then, and the wait would last for as long as that was.
+func left(now, shown time.Time, after time.Duration) time.Duration {
+	d := shown.Add(after).Sub(now)
+	if d > after {
+		return 0
+	}
+	return max(0, d)
 }
 
 // write writes entries to the current segment or, if that was given up, all that are not durable to a new
@@ -132,7 +142,7 @@ func (l *Log) sync() error {
 // fail gives up the current segment, so that all entries that are not durable wait for another one.
 func (l *Log) fail(now time.Time, err error) {
 	l.writer.giveUp()
-	l.retry = now.Add(retryAfter)
+	l.failed = now
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.queue.rewind()
@@ -146,7 +156,7 @@ func (l *Log) makeSpare(now time.Time) {
 	s, err := l.writer.create()
 	l.writer.spare = s
 	if err != nil {
-		l.retry = now.Add(retryAfter)
+		l.failed = now
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -192,7 +192,7 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*catalog.Database]) (next
 		p.Part.Stamp(uint64(tx.ticket.Begin()), uint64(commit))
 		e.Add(p)
 	}
-	e.Retain(t.Retention)
+	e.Retain(t.Retention, math.MaxInt64)
 	e.CloseBuckets()
 	t.Decided = catalog.Decisions{Floor: e.Floor(), Cut: catalog.NoCut}
 	if cut, ok := e.CutBucket(t.BucketRows, t.GranuleRows); ok {

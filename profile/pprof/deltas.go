@@ -41,9 +41,10 @@ const (
 	CountedFirst
 	// CountedRestart is a profile with a value that fell: its process has restarted.
 	CountedRestart
-	// CountedGap is a profile more than DeltaOptions.MaxGap after the previous one.
+	// CountedGap is a profile more than DeltaOptions.MaxGap after the previous one, or before it: the clock of that was ahead, or
+	// old profiles are sent again.
 	CountedGap
-	// CountedLate is a profile that is not later than the previous one, whose growth has its own.
+	// CountedLate is another profile that is not later than the previous one, whose growth has its own.
 	CountedLate
 	countings
 )
@@ -327,10 +328,10 @@ func (c *counters) after(last *counters, maxGap time.Duration) Counting {
 	switch {
 	case last == nil:
 		return CountedFirst
+	case maxGap > 0 && (c.time-last.time > int64(maxGap) || last.time-c.time > int64(maxGap)):
+		return CountedGap
 	case c.time <= last.time:
 		return CountedLate
-	case maxGap > 0 && c.time-last.time > int64(maxGap):
-		return CountedGap
 	}
 	return CountedGrowth
 }

@@ -50,7 +50,7 @@ func (d *ids) claim(ctx context.Context, id hash) (bool, error) {
 func (d *ids) tryClaim(id hash) (other <-chan struct{}, claimed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.done.turn(d.now(), IDAge, maxIDs)
+	d.done.turn(d.now, IDAge, maxIDs)
 	if d.done.has(id) {
 		return nil, false
 	}
@@ -67,7 +67,7 @@ func (d *ids) release(id hash, committed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if committed {
-		d.done.turn(d.now(), IDAge, maxIDs)
+		d.done.turn(d.now, IDAge, maxIDs)
 		d.done.add(id)
 	}
 	close(d.pending[id])
@@ -94,10 +94,20 @@ type generations struct {
 	turned        time.Time // when recent began
 }
 
-// turn begins a generation if the last has reached its age, or its number of hashes.
-func (g *generations) turn(now time.Time, age time.Duration, most int) {
+// turn begins a generation if the last has reached its age, or its number of hashes. A clock that has gone back, or on
+// by the age, is read again: one wrong reading must not forget what was added. The age begins anew if the clock was set back.
+func (g *generations) turn(clock func() time.Time, age time.Duration, most int) {
+	now := clock()
 	past := now.Sub(g.turned)
-	if past >= 0 && past < age && len(g.recent) < most {
+	if past < 0 || past >= age {
+		if again := clock(); again.Sub(g.turned).Abs() < past.Abs() {
+			now, past = again, again.Sub(g.turned)
+		}
+	}
+	if past < 0 {
+		g.turned, past = now, 0
+	}
+	if past < age && len(g.recent) < most {
 		return
 	}
 	g.older, g.recent, g.turned = g.recent, map[hash]struct{}{}, now

@@ -40,7 +40,8 @@ func TestIDs_Wait(t *testing.T) {
 func TestGenerations(t *testing.T) {
 	var g generations
 	now := time.Now()
-	add := func(text string) { g.turn(now, time.Hour, 3); g.add(hashOf(text)) }
+	clock := func() time.Time { return now }
+	add := func(text string) { g.turn(clock, time.Hour, 3); g.add(hashOf(text)) }
 	for _, text := range []string{"a", "b", "c", "d"} {
 		add(text)
 	}
@@ -54,7 +55,7 @@ func TestGenerations(t *testing.T) {
 		t.Errorf("%d hashes, want d, e, f and g", g.len())
 	}
 	now = now.Add(3 * time.Hour)
-	if g.turn(now, time.Hour, 3); g.len() != 0 {
+	if g.turn(clock, time.Hour, 3); g.len() != 0 {
 		t.Errorf("%d hashes after three hours", g.len())
 	}
 	add("h")

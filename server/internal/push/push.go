@@ -95,10 +95,14 @@ const refusedTime = 10 * time.Second
 // Ready returns why pushes are refused: the error of the last one that the store had no room for. It is forgotten with the
 // next push that is accepted, or after ten seconds, because no pushes come while a server is not ready.
 func (s *Pusher) Ready() error {
-	if r := s.refused.Load(); r != nil && s.Now().Sub(r.at) < refusedTime {
-		return fmt.Errorf("pushes are refused: %w", r.err)
+	r := s.refused.Load()
+	if r == nil {
+		return nil
 	}
-	return nil
+	if past := s.Now().Sub(r.at); past < 0 || past >= refusedTime { // before it, if the clock was wrong
+		return nil
+	}
+	return fmt.Errorf("pushes are refused: %w", r.err)
 }
 
 // awaitDurable waits until the commits are durable that were not when they were answered, if there are any. A repetition of such a push is

@@ -59,7 +59,7 @@ func (t *tenants) admit(s series) (isNew bool, err error) {
 		g = &generations{}
 		t.all[s.tenant] = g
 	}
-	g.turn(t.now(), SeriesAge, most+1) // by age alone, because most bounds the number of series
+	g.turn(t.now, SeriesAge, most+1) // by age alone, because most bounds the number of series
 	isNew = !g.has(s.labels)
 	if isNew && g.len() >= most {
 		return false, fault.TooMany("%d sets of labels (series) of a tenant in an hour", most)

@@ -162,8 +162,16 @@ func (r *ruleState) drop(s *Set, slot int64) {
 	delete(r.slots, slot)
 }
 
-// forget drops what is too old, and the oldest values beyond the limit.
+// forget drops what is too old, and the oldest values beyond the limit. If the clock was ahead and was set back, so that the present
+// intervals are too old, the rules begin anew with the present one: which rows of earlier ones they counted is forgotten.
 func (s *Set) forget(now int64) {
+	if slot := floorTo(now, s.interval); s.floor > slot {
+		s.floor = slot
+		clear(s.counts)
+		for _, r := range s.rules {
+			r.begin = min(r.begin, slot)
+		}
+	}
 	s.floor = max(s.floor, floorTo(now-int64(s.limits.Keep), s.interval))
 	if s.kept > s.limits.Values {
 		slots := map[int64]int{}

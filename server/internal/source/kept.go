@@ -36,7 +36,14 @@ func (k *keptStore) leave(mu *sync.Mutex, now func() time.Time) error {
 // isNeeded reports whether a query uses the store, or one did within `age`. With age 0 nothing is needed. The caller holds the
 // keeper's mutex.
 func (k *keptStore) isNeeded(age time.Duration, now func() time.Time) bool {
-	return age > 0 && (k.uses > 0 || now().Sub(k.used) < age)
+	return age > 0 && (k.uses > 0 || !isOver(now(), k.used, age))
+}
+
+// isOver reports whether an age has passed since a time. A time later than now is of a clock that was wrong, and would not pass
+// for as long as that was.
+func isOver(now, since time.Time, age time.Duration) bool {
+	past := now.Sub(since)
+	return past < 0 || past >= age
 }
 
 // close closes the source and the store. The caller knows that no query uses them.

@@ -252,7 +252,7 @@ func (h *held) leave(s *heldSnapshot, isExpired bool) {
 
 // forget drops expired snapshots, and the oldest until at most `most` are held. The caller holds mu.
 func (h *held) forget(most int) {
-	for len(h.all) > most || len(h.all) > 0 && h.now().Sub(h.all[0].taken) >= HeldTime {
+	for len(h.all) > most || len(h.all) > 0 && isOver(h.now(), h.all[0].taken, HeldTime) {
 		s := h.all[0]
 		h.all = h.all[1:]
 		if s.left = true; s.uses == 0 {
@@ -319,7 +319,7 @@ func (p *pyramids) forget() {
 	}
 	defer p.mu.Unlock()
 	for h, kept := range p.all {
-		if p.now().Sub(kept.used) >= HeldTime {
+		if isOver(p.now(), kept.used, HeldTime) {
 			delete(p.all, h)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/granarydb/granary/server"
 )
 
-// run answers requests on a listener until the context ends, and then drains them.
+// run answers requests on a listener until the context ends, or the listener takes no more connections, and then drains them.
 func (f *flags) run(ctx context.Context, log *slog.Logger, handle *server.Server, secrets *secrets, l net.Listener) error {
 	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
@@ -38,7 +38,7 @@ func (f *flags) run(ctx context.Context, log *slog.Logger, handle *server.Server
 		case <-hup:
 			f.reload(log, handle, secrets)
 		case err := <-served:
-			return err
+			return errors.Join(err, f.shutdown(log, web, handle, cut))
 		case <-ctx.Done():
 			return errors.Join(f.shutdown(log, web, handle, cut), <-served)
 		}
