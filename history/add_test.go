@@ -96,6 +96,19 @@ func TestAddAll(t *testing.T) {
 	}
 }
 
+// TestAddAll_FirstTwice adds two intervals from the start to an attribute that has no place before the call.
+func TestAddAll_FirstTwice(t *testing.T) {
+	p := newPair(t, -50)
+	p.begin()
+	a := p.child(history.Top, "a")
+	c := new(columns)
+	c.append(a, -50, 1, history.Int(1))
+	c.append(a, -50, 2, history.Int(2))
+	if added := p.addAll(c); added != 1 {
+		t.Errorf("AddAll added %d intervals, want 1", added)
+	}
+}
+
 // someIntervals returns intervals of known attributes from now on, some of them wrong.
 func someIntervals(rng *rand.Rand, p *pair, now *int64) *columns {
 	c := new(columns)

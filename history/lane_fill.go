@@ -14,6 +14,7 @@ type laneFill struct {
 	ends   *[laneWidth]int64
 	words  *[laneWidth]uint64
 	has    uint64
+	wanted uint64 // slots to find
 	start  uint64 // slots whose start is wanted
 	end    uint64 // slots whose end is wanted
 	seen   int    // entries that were not sealed
@@ -23,74 +24,111 @@ type laneFill struct {
 func (f *laneFill) within(r *tile.Ref) {
 	var tl tile.Tile
 	tl.Open(r)
-	in, high, lows, low, base := tl.In, tl.High, tl.Lows, tl.Low&63, tl.Base
-	near := low <= 28 // two neighbours' low bits are in one word
+	var entries [laneWidth]uint16 // that end at or after t, by slot
+	unsure := f.compare(&tl, &entries)
+	for ; unsure != 0; unsure &= unsure - 1 {
+		slot := bits.TrailingZeros64(unsure)
+		bit := uint64(1) << slot
+		lo, hi := tl.Slot(uint(slot))
+		i := tl.Search(lo, hi, f.t)
+		if i > lo {
+			f.starts[slot] = tl.End(i-1) + 1
+			f.start &^= bit
+		}
+		if i < hi {
+			f.ends[slot] = tl.End(i)
+			f.end &^= bit
+		}
+		entries[slot] = uint16(i)
+	}
+	f.setValues(&tl, r.Mask&f.wanted&^f.end, &entries)
+}
+
+// compare sets starts, ends and entries where the high bytes of a slot's first eight ends tell, and returns the
+// tile's other slots. A start or an end that the tile does not have is set to a wrong time, which is replaced
+// later. The loop takes most of a slice's time. It calls nothing, so that variables stay in registers, and has
+// no branches that are unpredictable.
+func (f *laneFill) compare(tl *tile.Tile, entries *[laneWidth]uint16) (unsure uint64) {
+	in, high, lows, low, base, lowest := tl.In, tl.High, tl.Lows, tl.Low&63, tl.Base, tl.Lowest
+	counts, size := tl.Head+tile.HeaderSize, 1+int(tl.Flags&tile.Wide)/tile.Wide
+	ones := tile.Ones(8 * uint(size))
 	x := uint64(f.t - tl.Base)
 	if x > tl.Span {
 		x = 0 // t is before the base
 	}
-	xHigh := x >> low
-	var at [laneWidth]hit
+	x = x >> low * tile.EveryByte
+	starts, ends, wanted := f.starts, f.ends, f.wanted
 	var started, ended uint64
-	n, rank, hi := 0, 0, 0
-	for rest := r.Mask; rest != 0; rank++ {
+	hi := 0
+	for rest := tl.Mask; rest != 0; {
 		slot := bits.TrailingZeros64(rest) & (laneWidth - 1)
 		rest &= rest - 1
 		lo := hi
-		hi += tl.Count(rank)
-		if f.start>>slot&1 == 0 {
+		hi += int(in.Load(counts) & ones)
+		counts += size
+		if wanted>>slot&1 == 0 {
 			continue
 		}
-		i := lo + bits.TrailingZeros64(tile.AtLeast(in.Load(high+lo), xHigh*tile.EveryByte))>>3
-		if i >= lo+8 || uint64(in[high+i]) == xHigh {
-			i = tl.Search(lo, hi, f.t)
+		atLeast := tile.AtLeast(in.Load(high+lo), x)
+		i := lo + bits.TrailingZeros64(atLeast)>>3
+		i = hi + (i-hi)&((i-hi)>>63) // the lesser, which min finds with a branch
+		two := in.Load(high + i - 1)
+		if atLeast == 0 || byte(two>>8) == byte(x) {
+			unsure |= 1 << slot
+			continue
 		}
-		i = min(i, hi)
-		// Branch-free, because the branches are unpredictable. Wrong starts and ends are replaced
-		// later.
-		if near {
-			bit := (i - 1) * int(low)
-			both := in.Load(lows+bit>>3) >> (bit & 7)
-			f.starts[slot] = base + int64(uint64(in[high+i-1])<<low|both&tl.Lowest) + 1
-			f.ends[slot] = base + int64(uint64(in[high+i])<<low|both>>low&tl.Lowest)
-		} else {
-			f.starts[slot], f.ends[slot] = tl.End(max(1, i)-1)+1, tl.End(min(i, tl.N-1))
+		bit := uint(i-1) * low
+		start := in.Load(lows+int(bit)>>3) >> (bit & 7)
+		end := start >> low
+		if low > 28 { // two neighbours' low bits are not in one word
+			bit += low
+			end = in.Load(lows+int(bit)>>3) >> (bit & 7)
 		}
-		started |= tile.One(i > lo) << slot
-		ended |= tile.One(i < hi) << slot
-		at[n&(laneWidth-1)] = hit{uint16(slot), uint16(i)}
-		n += int(tile.One(i < hi))
+		starts[slot] = base + int64(two&255<<low|start&lowest) + 1
+		ends[slot] = base + int64(two>>8&255<<low|end&lowest)
+		started |= uint64(lo-i) >> 63 << slot
+		ended |= uint64(i-hi) >> 63 << slot
+		entries[slot] = uint16(i)
 	}
 	f.start &^= started
 	f.end &^= ended
-	f.setValues(&tl, at[:n])
+	return unsure
 }
 
-// hit is a slot's entry in a tile.
-type hit struct{ slot, entry uint16 }
-
 // setValues sets the values of slots from their entries.
-func (f *laneFill) setValues(tl *tile.Tile, at []hit) {
+func (f *laneFill) setValues(tl *tile.Tile, slots uint64, entries *[laneWidth]uint16) {
 	c := tl.Codes()
 	words, has := f.words, f.has
 	in, from, width, mask := c.In, c.At, c.Width, tile.Ones(c.Width)
 	switch {
+	case c.Flags&tile.Dictionary != 0 && c.Words <= 56:
+		first := uint64(c.Flags&tile.Nulls) / tile.Nulls // least code of a value
+		long := tile.Ones(c.Words)
+		for ; slots != 0; slots &= slots - 1 {
+			slot := bits.TrailingZeros64(slots) & (laneWidth - 1)
+			code := in.Unpack(from, int(entries[slot]), width, mask)
+			has |= tile.One(code >= first) << slot
+			words[slot] = c.Least + in.Unpack(c.Dict, int(code-min(code, first)), c.Words, long)
+		}
 	case width > 56 || c.Flags&tile.Dictionary != 0:
-		for _, p := range at {
-			word, null := c.Value(int(p.entry))
-			words[p.slot&(laneWidth-1)] = word
-			has |= tile.One(!null) << (p.slot & (laneWidth - 1))
+		for ; slots != 0; slots &= slots - 1 {
+			slot := bits.TrailingZeros64(slots) & (laneWidth - 1)
+			word, null := c.Value(int(entries[slot]))
+			words[slot] = word
+			has |= tile.One(!null) << slot
 		}
 	case c.Flags&tile.Nulls != 0:
-		for _, p := range at {
-			code := in.Unpack(from, int(p.entry), width, mask)
-			words[p.slot&(laneWidth-1)] = c.Least + code - 1
-			has |= tile.One(code != 0) << (p.slot & (laneWidth - 1))
+		for ; slots != 0; slots &= slots - 1 {
+			slot := bits.TrailingZeros64(slots) & (laneWidth - 1)
+			code := in.Unpack(from, int(entries[slot]), width, mask)
+			words[slot] = c.Least + code - 1
+			has |= tile.One(code != 0) << slot
 		}
 	default:
-		for _, p := range at {
-			words[p.slot&(laneWidth-1)] = c.Least + in.Unpack(from, int(p.entry), width, mask)
-			has |= 1 << (p.slot & (laneWidth - 1))
+		has |= slots
+		for ; slots != 0; slots &= slots - 1 {
+			slot := bits.TrailingZeros64(slots) & (laneWidth - 1)
+			words[slot] = c.Least + in.Unpack(from, int(entries[slot]), width, mask)
 		}
 	}
 	f.has = has
@@ -104,16 +142,15 @@ func (f *laneFill) later(j int) {
 		}
 		var tl tile.Tile
 		tl.Open(&f.s.tiles[j])
-		var at [laneWidth]hit
-		n := 0
-		for rest := tl.Mask & f.end; rest != 0; rest, n = rest&(rest-1), n+1 {
+		var entries [laneWidth]uint16
+		for rest := tl.Mask & f.end; rest != 0; rest &= rest - 1 {
 			slot := bits.TrailingZeros64(rest)
 			lo, _ := tl.Slot(uint(slot))
-			at[n] = hit{uint16(slot), uint16(lo)}
+			entries[slot] = uint16(lo)
 			f.ends[slot] = tl.End(lo)
 		}
+		f.setValues(&tl, tl.Mask&f.end, &entries)
 		f.end &^= tl.Mask
-		f.setValues(&tl, at[:n])
 		j++
 	}
 }

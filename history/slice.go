@@ -175,7 +175,7 @@ func (s *Slice) move(t int64) {
 func (s *Slice) fillLane(i int, slots uint64) {
 	v, l := s.view, s.lane(i)
 	f := laneFill{
-		s: l.sealed.Load(), t: s.at, start: slots, end: slots,
+		s: l.sealed.Load(), t: s.at, wanted: slots, start: slots, end: slots,
 		starts: (*[laneWidth]int64)(s.starts[i*laneWidth:]),
 		ends:   (*[laneWidth]int64)(s.ends[i*laneWidth:]),
 		words:  (*[laneWidth]uint64)(s.words[i*laneWidth:]),

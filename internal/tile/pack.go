@@ -48,12 +48,36 @@ func pack(b []byte, at int, numbers []uint64, width uint) int {
 	behind := at + PackedBytes(len(numbers), width)
 	held, have := uint64(0), uint(0) // bits behind the last whole byte: below 8
 	// Narrow numbers are put together first, because each step waits for the previous one.
+	for width <= 7 && len(numbers) >= 8 {
+		n := (*[8]uint64)(numbers)
+		x := n[0] | n[1]<<(width&63) | (n[2]|n[3]<<(width&63))<<(2*width&63)
+		y := n[4] | n[5]<<(width&63) | (n[6]|n[7]<<(width&63))<<(2*width&63)
+		x |= y << (4 * width & 63)
+		numbers = numbers[8:]
+		held |= x << (have & 7)
+		binary.LittleEndian.PutUint64(b[at:], held)
+		have += 8 * width
+		at += int(have >> 3)
+		held >>= have & 0x38
+		have &= 7
+	}
 	for width <= 14 && len(numbers) >= 4 {
 		x := numbers[0] | numbers[1]<<(width&63) | (numbers[2]|numbers[3]<<(width&63))<<(2*width&63)
 		numbers = numbers[4:]
 		held |= x << (have & 7)
 		binary.LittleEndian.PutUint64(b[at:], held)
 		have += 4 * width
+		at += int(have >> 3)
+		held >>= have & 0x38
+		have &= 7
+	}
+	for width > 14 && width <= 18 && len(numbers) >= 3 {
+		n := (*[3]uint64)(numbers)
+		x := n[0] | n[1]<<(width&63) | n[2]<<(2*width&63)
+		numbers = numbers[3:]
+		held |= x << (have & 7)
+		binary.LittleEndian.PutUint64(b[at:], held)
+		have += 3 * width
 		at += int(have >> 3)
 		held >>= have & 0x38
 		have &= 7

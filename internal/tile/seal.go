@@ -12,15 +12,18 @@ import (
 type Sealer struct {
 	flat  Run // a lane's entries
 	order []uint32
-	highs [MostEntries]byte   // high bytes of the ends
-	lows  [MostEntries]uint64 // the ends' bits below the high bytes
-	words [MostEntries]uint64 // minus the least; if there are nulls, these are 0 and the others one more
+	highs [arrayLen]byte      // high bytes of the ends
+	lows  [arrayLen]uint64    // the ends' bits below the high bytes
+	words [arrayLen]uint64    // minus the least; if there are nulls, these are 0 and the others one more
 	nulls [MostEntries]bool   // if the words do not show them
 	codes [MostEntries]uint64 // places in a dictionary
 
 	first [Slots + 1]int // first entry of each slot
 	dict  distinct
 }
+
+// arrayLen is a power of two, so that spread needs no check of places. Tile checks their number.
+const arrayLen = 1024
 
 // Next returns the number of entries for the next tile, or 0 if they should wait for more. Their ends must
 // be in order. A tile ends where its span of time would need one more bit, and only where time advances.
@@ -79,7 +82,7 @@ func (s *Sealer) Tile(to *Chunks, entries Run) Ref {
 	s.spread(entries, last-int64(Ones(width)), low, of)
 	flags, code, words := s.encode(n, of)
 	counts := bits.OnesCount64(mask)
-	if s.isWide(mask) {
+	if of.wide {
 		flags |= Wide
 		counts *= 2
 	}
@@ -101,14 +104,14 @@ func (s *Sealer) Tile(to *Chunks, entries Run) Ref {
 			at++
 		}
 	}
-	at += copy(b[at:], s.highs[:n])
+	at += copy(b[at:], s.highs[:n:MostEntries])
 	at = pack(b, at, s.lows[:n], low)
 	at = pack(b, at, s.dict.words, words)
-	codes := &s.words
+	codes := s.words[:n]
 	if flags&Dictionary != 0 {
-		codes = &s.codes
+		codes = s.codes[:n]
 	}
-	pack(b, at, codes[:n], code)
+	pack(b, at, codes, code)
 	return ref
 }
 
@@ -117,6 +120,7 @@ type wordsOf struct {
 	least, most uint64 // as signed numbers; 0 if there are none
 	first       uint64 // least code of a value: 1 if there are nulls, else 0
 	none        bool   // all are null
+	wide        bool   // a slot has more entries than a byte counts
 }
 
 // fits reports whether the words minus the least, and null, fit in 64 bits.
@@ -149,6 +153,7 @@ func (s *Sealer) count(entries Run) (mask uint64, of wordsOf) {
 		s.first[slot] = n
 		n += count
 		mask |= One(count > 0) << slot
+		of.wide = of.wide || count > 255
 	}
 	s.first[Slots] = n
 	of.least, of.most, of.first = uint64(lo), uint64(hi), One(seen >= Null)
@@ -163,7 +168,7 @@ func (s *Sealer) spread(entries Run, base int64, low uint, of wordsOf) {
 	lowest, zero := Ones(low), of.least-of.first
 	from := entries.At[:len(entries.Slots)]
 	for i, slot := range entries.Slots {
-		at := next[slot%Slots]
+		at := next[slot%Slots] & (arrayLen - 1)
 		next[slot%Slots] = at + 1
 		x, word := uint64(from[i].End-base), from[i].Word-zero
 		if slot >= Null {
@@ -180,17 +185,6 @@ func (s *Sealer) spread(entries Run, base int64, low uint, of wordsOf) {
 		next[slot%Slots] = at + 1
 		s.nulls[at] = slot >= Null
 	}
-}
-
-// isWide reports whether a slot has more entries than a byte counts.
-func (s *Sealer) isWide(mask uint64) bool {
-	for m := mask; m != 0; m &= m - 1 {
-		slot := bits.TrailingZeros64(m)
-		if s.first[slot+1]-s.first[slot] > 255 {
-			return true
-		}
-	}
-	return false
 }
 
 // encode chooses the width of codes. Codes are words minus the least, or places in the tile's dictionary
@@ -220,21 +214,32 @@ func (s *Sealer) index(n int, of wordsOf, code, words uint) bool {
 	d := &s.dict
 	d.begin()
 	first, fits := of.first, of.fits()
+	most := n // distinct words
+	if fits {
+		most = mostDistinct(n, first, code, words)
+	}
 	for i, word := range s.words[:n] {
 		if word < first && (fits || s.nulls[i]) {
 			s.codes[i] = 0
 			continue
 		}
 		s.codes[i] = uint64(d.place(word-first)) + first
-		if fits && len(d.words)*int(words) > n*int(code) {
+		if len(d.words) > most {
 			d.words = d.words[:0]
 			return false
 		}
 	}
-	width := bits.Len64(uint64(len(d.words)) - 1 + first)
-	if fits && len(d.words)*int(words)+n*width >= n*int(code) {
-		d.words = d.words[:0]
-		return false
-	}
 	return true
+}
+
+// mostDistinct returns the most words in a dictionary that is smaller than n codes with the given width.
+func mostDistinct(n int, first uint64, code, words uint) (most int) {
+	for width := bits.Len64(first); width < int(code); width++ {
+		room := (n*(int(code)-width) - 1) / int(words)
+		if room < 1 {
+			break
+		}
+		most = max(most, min(room, 1<<width-int(first)))
+	}
+	return most
 }
