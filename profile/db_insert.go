@@ -157,7 +157,11 @@ func (db *DB) subtract(f *codec.Flat, opts InsertOptions) (since Subtraction, er
 	for _, name := range db.opts.Without {
 		delete(labels, name)
 	}
-	return opts.Deltas.Subtract(f, labels, at, opts.FirstWhole), nil
+	isAhead := func(at int64) bool {
+		_, err := db.table.Codes(at)
+		return errors.Is(err, columnstore.ErrFuture)
+	}
+	return opts.Deltas.Subtract(f, labels, at, opts.FirstWhole, isAhead), nil
 }
 
 func (db *DB) insertRows(ctx context.Context, tx *columnstore.Tx, w *workspace, opts InsertOptions) (rows int, err error) {

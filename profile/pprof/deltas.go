@@ -41,10 +41,9 @@ const (
 	CountedFirst
 	// CountedRestart is a profile with a value that fell: its process has restarted.
 	CountedRestart
-	// CountedGap is a profile more than DeltaOptions.MaxGap after the previous one, or before it: the clock of that was ahead, or
-	// old profiles are sent again.
+	// CountedGap is a profile more than DeltaOptions.MaxGap after the previous one, or before one of a clock that was ahead.
 	CountedGap
-	// CountedLate is another profile that is not later than the previous one, whose growth has its own.
+	// CountedLate is a profile that is not later than the previous one, whose growth has its own.
 	CountedLate
 	countings
 )
@@ -147,10 +146,10 @@ type Subtraction struct {
 // Subtract changes the cumulative values of a profile at the time at, in Unix nanoseconds, into their
 // growth since the previous profile. A profile without a duration gets the time between them. labels
 // tell sources apart. A profile that starts anew is left as it is if whole, otherwise its
-// cumulative values become 0.
+// cumulative values become 0. isAhead reports that a time is later than it can be now.
 //
 // The profile is the previous one of the next from now on. If it is not stored after all, call Drop.
-func (d *Deltas) Subtract(f *Flat, labels map[string]string, at int64, whole bool) Subtraction {
+func (d *Deltas) Subtract(f *Flat, labels map[string]string, at int64, whole bool, isAhead func(at int64) bool) Subtraction {
 	var types []int
 	out := Subtraction{deltas: d}
 	for i, t := range f.Types {
@@ -169,7 +168,7 @@ func (d *Deltas) Subtract(f *Flat, labels map[string]string, at int64, whole boo
 	defer s.mu.Unlock()
 	out.series, out.prev = s, s.last
 	growth := next.values
-	if out.Counted = next.after(s.last, d.opts.MaxGap); out.Counted == CountedGrowth {
+	if out.Counted = next.after(s.last, d.opts.MaxGap, isAhead); out.Counted == CountedGrowth {
 		var fell bool
 		if growth, fell = next.since(s.last, len(types)); fell {
 			out.Counted = CountedRestart
@@ -324,14 +323,16 @@ func newCounters(f *Flat, types []int, at int64) (c *counters, samples []int) {
 }
 
 // after returns how c is counted after last by their times.
-func (c *counters) after(last *counters, maxGap time.Duration) Counting {
+func (c *counters) after(last *counters, maxGap time.Duration, isAhead func(int64) bool) Counting {
 	switch {
 	case last == nil:
 		return CountedFirst
-	case maxGap > 0 && (c.time-last.time > int64(maxGap) || last.time-c.time > int64(maxGap)):
+	case c.time <= last.time && isAhead(last.time): // otherwise nothing would be counted until then
 		return CountedGap
 	case c.time <= last.time:
 		return CountedLate
+	case maxGap > 0 && c.time-last.time > int64(maxGap):
+		return CountedGap
 	}
 	return CountedGrowth
 }
