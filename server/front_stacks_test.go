@@ -314,3 +314,26 @@ func TestFrontStacks_Changed(t *testing.T) {
 		t.Errorf("%v, want that %s changed", err, node)
 	}
 }
+
+// A node that answers without the kinds of its profiles is missing in a partial answer, and an error in another.
+func TestFrontStacks_NoKinds(t *testing.T) {
+	_, good := filled(t, Options{})
+	bad := changing(t, good, func(w http.ResponseWriter, _ int) bool {
+		w.Header().Set("Content-Type", fanout.StacksMedia)
+		_, _ = io.WriteString(w, "\x010123456789abcdef\x01\x00\x00\x01\x00\x02")
+		return true
+	})
+	const id = "profile:cpu:nanoseconds:cpu:nanoseconds" // of no name, so that kinds count
+	_, strict := newFront(t, Nodes{URLs: []string{good, bad}}, Options{})
+	if _, _, err := frontPaths(t, strict, id); connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), bad+": an answer without the kinds") {
+		t.Errorf("%v, want an error with %s", err, bad)
+	}
+	_, partial := newFront(t, Nodes{URLs: []string{good, bad}, PartialAnswers: true}, Options{})
+	want, _, err := frontPaths(t, good, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, missing, err := frontPaths(t, partial, id); err != nil || missing != 1 || got != want {
+		t.Errorf("%d missing, %v: %.300s\nwant %.300s", missing, err, got, want)
+	}
+}

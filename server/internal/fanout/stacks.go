@@ -179,7 +179,11 @@ func (m *merging) decode(n *node, replies []reply, isNew bool) ([]summed, error)
 		case err != nil:
 			return nil, n.away("a wrong answer: %v", err)
 		}
-		if err := m.sides[k].check(n, &sums); err != nil {
+		err = m.sides[k].check(n, &sums)
+		if err == nil && m.hasKinds(k, &sums) {
+			err = kindsOf{}.add(n, replies[k].kinds) // so that a node without them is away
+		}
+		if err != nil {
 			return nil, err
 		}
 		own[k] = summed{stackSums: sums, kinds: replies[k].kinds, isNew: isNew}
@@ -214,15 +218,15 @@ func (m *merging) keepOf(nodes []*node, answers [][]summed) {
 	}
 }
 
+// hasKinds reports whether the kinds of a side's profiles are of interest.
+func (m *merging) hasKinds(side int, sums *stackSums) bool { return !m.sides[side].isNamed && len(sums.ids) > 0 }
+
 // checkKinds checks the kinds of the profiles of all nodes.
 func (m *merging) checkKinds() error {
 	for k := range m.sides {
-		if m.sides[k].isNamed {
-			continue
-		}
 		kinds := kindsOf{}
 		for i, own := range m.answers {
-			if len(own[k].ids) > 0 {
+			if m.hasKinds(k, &own[k].stackSums) {
 				if err := kinds.add(m.nodes[i], own[k].kinds); err != nil {
 					return err
 				}
