@@ -219,7 +219,9 @@ func (m *merging) keepOf(nodes []*node, answers [][]summed) {
 }
 
 // hasKinds reports whether the kinds of a side's profiles are of interest.
-func (m *merging) hasKinds(side int, sums *stackSums) bool { return !m.sides[side].isNamed && len(sums.ids) > 0 }
+func (m *merging) hasKinds(side int, sums *stackSums) bool {
+	return !m.sides[side].isNamed && len(sums.ids) > 0
+}
 
 // checkKinds checks the kinds of the profiles of all nodes.
 func (m *merging) checkKinds() error {
