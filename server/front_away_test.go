@@ -74,7 +74,7 @@ func mediaOf(r *http.Request) string {
 	if r.Method == http.MethodPost && r.URL.Path != fanout.StacksPath {
 		return "application/proto"
 	}
-	return fanout.StacksMedia // and of pprof
+	return fanout.BytesMedia
 }
 
 // answersFirst is a handler that has the answers of a good node about types of profiles.

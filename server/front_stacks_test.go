@@ -71,7 +71,7 @@ func TestFrontStacks_AwayLater(t *testing.T) {
 			case answer == "":
 				http.Error(w, "out of order", http.StatusInternalServerError)
 			default:
-				w.Header().Set("Content-Type", fanout.StacksMedia)
+				w.Header().Set("Content-Type", fanout.BytesMedia)
 				_, _ = io.WriteString(w, answer)
 			}
 			return true
@@ -107,7 +107,7 @@ func TestFrontStacks_HostileSums(t *testing.T) {
 		"more stacks than this": {"\x00\x01\x00\x00\xff\x01", "sums is 255"},
 	} {
 		bad := changing(t, good, func(w http.ResponseWriter, _ int) bool {
-			w.Header().Set("Content-Type", fanout.StacksMedia)
+			w.Header().Set("Content-Type", fanout.BytesMedia)
 			w.Header().Set(fanout.KindsHeader, "[]")
 			_, _ = io.WriteString(w, c.answer)
 			return true
@@ -305,7 +305,7 @@ func TestFrontStacks_Changed(t *testing.T) {
 		if wanted == 0 {
 			return false
 		}
-		w.Header().Set("Content-Type", fanout.StacksMedia)
+		w.Header().Set("Content-Type", fanout.BytesMedia)
 		_, _ = w.Write(fanout.EncodeLocated(&profile.StackLocations{Stacks: make([][]uint32, wanted)}))
 		return true
 	})
@@ -319,7 +319,7 @@ func TestFrontStacks_Changed(t *testing.T) {
 func TestFrontStacks_NoKinds(t *testing.T) {
 	_, good := filled(t, Options{})
 	bad := changing(t, good, func(w http.ResponseWriter, _ int) bool {
-		w.Header().Set("Content-Type", fanout.StacksMedia)
+		w.Header().Set("Content-Type", fanout.BytesMedia)
 		_, _ = io.WriteString(w, "\x010123456789abcdef\x01\x00\x00\x01\x00\x02")
 		return true
 	})

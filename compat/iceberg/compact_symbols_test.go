@@ -149,13 +149,7 @@ func TestCompact_Lines(t *testing.T) {
 			turned = append(turned, rec.NewSlice(row, row+1))
 		}
 	}
-	rows, err := array.NewRecordReader(schema, turned)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tbl.Append(t.Context(), rows, nil); err != nil {
-		t.Fatal(err)
-	}
+	appendRecords(t, tbl, schema, turned)
 	var why []string
 	opts := small
 	opts.Left = func(err error) { why = append(why, err.Error()) }
@@ -234,13 +228,7 @@ func TestCompact_Versions(t *testing.T) {
 		arrays[at] = b.NewArray()
 		moved = append(moved, array.NewRecordBatch(schema, arrays, rec.NumRows()))
 	}
-	rows, err := array.NewRecordReader(schema, moved)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tbl.Append(t.Context(), rows, nil); err != nil {
-		t.Fatal(err)
-	}
+	appendRecords(t, tbl, schema, moved)
 	before, _ := distinctRows(t, places)
 	did := compacted(t, l, small)
 	after, all := distinctRows(t, places)

@@ -198,8 +198,14 @@ func TestCommit_Retries(t *testing.T) {
 // Invariant L1, on random faults: commits are refused, are made without an answer, or arrive
 // after later ones; other nodes and other processes of the node commit between load and commit.
 func TestCommit_Faults(t *testing.T) {
+	bySeed(t, 0, commitWithFaults)
+}
+
+// bySeed calls a test with random numbers from each seed, until it fails. stream tells tests apart.
+func bySeed(t *testing.T, stream uint64, test func(*testing.T, *rand.Rand)) {
+	t.Helper()
 	for seed := *faultsSeed; seed < *faultsSeed+uint64(*faultsSeeds); seed++ {
-		commitWithFaults(t, rand.New(rand.NewPCG(seed, 0)))
+		test(t, rand.New(rand.NewPCG(seed, stream)))
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}

@@ -37,11 +37,7 @@ func TestKill_Maintain(t *testing.T) {
 	if err := l.Create(context.Background(), TableOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	left := make(chan struct{}, *killTimes)
-	for range *killTimes {
-		left <- struct{}{}
-	}
-	close(left)
+	left := kills()
 	config, s3 := withFaultyS3(t, config)
 	var wg sync.WaitGroup
 	var all []*victim

@@ -228,11 +228,7 @@ func TestKill(t *testing.T) {
 	if err := l.Create(context.Background(), TableOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	left := make(chan struct{}, *killTimes)
-	for range *killTimes {
-		left <- struct{}{}
-	}
-	close(left)
+	left := kills()
 	var wg sync.WaitGroup
 	nodes := make([]*victim, *killNodes)
 	errs := make([]error, *killNodes)
@@ -269,6 +265,16 @@ func TestKill(t *testing.T) {
 	}
 }
 
+// kills returns a value for each kill that is left.
+func kills() <-chan struct{} {
+	left := make(chan struct{}, *killTimes)
+	for range *killTimes {
+		left <- struct{}{}
+	}
+	close(left)
+	return left
+}
+
 // A node that takes rows is killed while it inserts, seals, writes, commits and drops. Each row that it acknowledged is in the
 // table or in its directory behind its seal, and none is in both.
 func TestKill_Sealer(t *testing.T) {
@@ -276,11 +282,7 @@ func TestKill_Sealer(t *testing.T) {
 	if err := l.Create(context.Background(), TableOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	left := make(chan struct{}, *killTimes)
-	for range *killTimes {
-		left <- struct{}{}
-	}
-	close(left)
+	left := kills()
 	config, s3 := withFaultyS3(t, config)
 	v := &victim{config: config, node: "n", dir: filepath.Join(t.TempDir(), "db"), rng: rand.New(rand.NewPCG(*killSeed, 99))}
 	if err := v.run(left); err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	pprof "github.com/google/pprof/profile"
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
@@ -29,9 +28,7 @@ func (in *loading) location(name string) (loadedLocation, error) {
 		return l, nil
 	}
 	name = strings.Clone(name) // because it belongs to the record
-	f := &pprof.Function{ID: 1, Name: name}
-	at := &pprof.Location{ID: 1, Line: []pprof.Line{{Function: f}}}
-	l, err := locationOf(&pprof.Profile{Function: []*pprof.Function{f}, Location: []*pprof.Location{at}}, at)
+	l, err := encoded(&codec.LocationRecord{Lines: []codec.RecordLine{{Function: name}}})
 	if err != nil {
 		return l, fmt.Errorf("function %.100q: %w", name, err)
 	}
@@ -39,15 +36,12 @@ func (in *loading) location(name string) (loadedLocation, error) {
 	return l, nil
 }
 
-// locationOf returns the single location in a profile without samples. The error is ErrRecord.
-func locationOf(p *pprof.Profile, at *pprof.Location) (loadedLocation, error) {
-	p.SampleType = []*pprof.ValueType{{Type: "n", Unit: "n"}}
-	p.Sample = []*pprof.Sample{{Location: []*pprof.Location{at}, Value: []int64{1}}}
-	var flat codec.Flat
-	if err := codec.Flatten(p, codec.Limits{}.WithDefaults(), &flat); err != nil {
+// encoded returns a location as a store keeps it. The error is ErrRecord.
+func encoded(at *codec.LocationRecord) (loadedLocation, error) {
+	record, id, err := codec.EncodeLocation(at)
+	if err != nil {
 		return loadedLocation{}, fmt.Errorf("%w: %w", ErrRecord, err)
 	}
-	record, id := flat.AppendLocation(nil, flat.Stack[0])
 	return loadedLocation{id, record}, nil
 }
 

@@ -165,13 +165,7 @@ func (r *symbolReader) end() error {
 	if r.id == "" || r.isCut || isKnown && (!r.in.places[known].isBare || len(r.at.Lines) == 0) {
 		return nil
 	}
-	p := &pprof.Profile{}
-	assembler := codec.NewAssembler(p)
-	at := assembler.Location(&r.at)
-	if r.at.Mapping != nil && !r.at.Program { // the first mapping is the program's
-		p.Mapping = append([]*pprof.Mapping{{ID: uint64(len(p.Mapping) + 1)}}, p.Mapping...)
-	}
-	l, err := locationOf(p, at)
+	l, err := encoded(&r.at)
 	if err != nil {
 		return fmt.Errorf("location %.100q: %w", r.id, err)
 	}

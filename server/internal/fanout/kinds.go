@@ -70,6 +70,13 @@ func (of kindsOf) add(n *node, header string) error {
 	return nil
 }
 
+// join adds the kinds of another node.
+func (of kindsOf) join(other kindsOf) {
+	for t, kinds := range other {
+		of[t] = append(of[t], kinds...)
+	}
+}
+
 // check returns a profile.MixedError if types, or the types of an answer without any, have several kinds by the rule for kinds
 // on one node (P8 of profile).
 func (of kindsOf) check(types ...profile.Type) error {

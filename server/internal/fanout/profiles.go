@@ -80,7 +80,7 @@ func stacksOf(m *querierv1.SelectMergeStacktracesRequest) *querierv1.SelectMerge
 // for all. isNamed reports that name is an id with the type's name. from and to are Unix nanoseconds,
 // from <= time < to; 0 means no bound.
 func ProfileOf(t Typed, name string, isNamed bool, selector string, from, to int64) *Whole {
-	q := Question{Path: "/pprof?" + parametersOf(name, selector, from, to), Media: "application/octet-stream", Kinds: !isNamed}
+	q := Question{Path: "/pprof?" + parametersOf(name, selector, from, to), Media: BytesMedia, Kinds: !isNamed}
 	if t.Type.IsGauge() {
 		q.Path, q.Media = SourcesPath+"?"+parametersOf(name, selector, from, to), ProtoMedia
 	}

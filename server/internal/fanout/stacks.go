@@ -42,11 +42,11 @@ func StacksAs(t Typed, name string, isNamed bool, selector string, from, to int6
 // ask returns the question for sums, or for stacks that are wanted.
 func (s *Side) ask(wanted []profile.StackID) Question {
 	q := StackQuestion{Message: s.message, Wanted: wanted}
-	return Question{Path: s.path, Body: q.Encode(), Media: StacksMedia, Kinds: !s.isNamed && wanted == nil}
+	return Question{Path: s.path, Body: q.Encode(), Media: BytesMedia, Kinds: !s.isNamed && wanted == nil}
 }
 
-// StacksMedia is the media type of a StackQuestion and of its answer.
-const StacksMedia = "application/octet-stream"
+// BytesMedia is the media type of a StackQuestion and of its answer, and of pprof.
+const BytesMedia = "application/octet-stream"
 
 // Labels of rows in a store in memory.
 const (
@@ -110,7 +110,7 @@ type merging struct {
 // summed are the sums of a node and a side.
 type summed struct {
 	stackSums
-	kinds  string            // of the profiles, as the node's header has them
+	kinds  kindsOf           // of the profiles, unless they are added up
 	codes  []uint32          // of the ids; 0 is not known yet
 	wanted []profile.StackID // that this node is asked for
 	isNew  bool              // the sums were asked for again, because the node lacked stacks of its first ones
@@ -179,14 +179,14 @@ func (m *merging) decode(n *node, replies []reply, isNew bool) ([]summed, error)
 		case err != nil:
 			return nil, n.away("a wrong answer: %v", err)
 		}
+		own[k] = summed{stackSums: sums, kinds: kindsOf{}, isNew: isNew}
 		err = m.sides[k].check(n, &sums)
-		if err == nil && m.hasKinds(k, &sums) {
-			err = kindsOf{}.add(n, replies[k].kinds) // so that a node without them is away
+		if err == nil && !m.sides[k].isNamed && len(sums.ids) > 0 {
+			err = own[k].kinds.add(n, replies[k].kinds)
 		}
 		if err != nil {
 			return nil, err
 		}
-		own[k] = summed{stackSums: sums, kinds: replies[k].kinds, isNew: isNew}
 	}
 	return own, nil
 }
@@ -218,21 +218,12 @@ func (m *merging) keepOf(nodes []*node, answers [][]summed) {
 	}
 }
 
-// hasKinds reports whether the kinds of a side's profiles are of interest.
-func (m *merging) hasKinds(side int, sums *stackSums) bool {
-	return !m.sides[side].isNamed && len(sums.ids) > 0
-}
-
 // checkKinds checks the kinds of the profiles of all nodes.
 func (m *merging) checkKinds() error {
 	for k := range m.sides {
 		kinds := kindsOf{}
-		for i, own := range m.answers {
-			if m.hasKinds(k, &own[k].stackSums) {
-				if err := kinds.add(m.nodes[i], own[k].kinds); err != nil {
-					return err
-				}
-			}
+		for _, own := range m.answers {
+			kinds.join(own[k].kinds)
 		}
 		if err := kinds.check(m.typ.types()...); err != nil {
 			return err
@@ -307,9 +298,8 @@ func (m *merging) rows() (all []shelfRows) {
 	m.of = newSourcesOf()
 	for k, side := range m.sides {
 		number := strconv.Itoa(k)
-		labels := map[string]string{sideLabel: number, profile.NameLabel: AnyName}
 		if !side.typ.IsGauge() {
-			all = append(all, m.summedRows(k, labels))
+			all = append(all, m.summedRows(k, map[string]string{sideLabel: number, profile.NameLabel: AnyName}))
 			continue
 		}
 		for _, own := range m.answers {

@@ -50,7 +50,12 @@ func (q *StackQuestion) Encode() []byte {
 func DecodeStackQuestion(data []byte) (q StackQuestion, err error) {
 	r := fields.NewReader(data, errAnswer)
 	q.Message = r.Text("message", len(data))
-	q.Wanted = readIDs(&r, MaxWanted)
+	n := r.Count("ids", 16)
+	if n > MaxWanted {
+		r.Failf("%d stacks, at most %d", n, MaxWanted)
+		n = 0
+	}
+	q.Wanted = readIDs(&r, n)
 	return q, ended(&r)
 }
 
@@ -61,12 +66,8 @@ func writeIDs(w *fields.Writer, ids []profile.StackID) {
 	}
 }
 
-func readIDs(r *fields.Reader, most int) []profile.StackID {
-	n := r.Count("ids", 16)
-	if n > most {
-		r.Failf("%d stacks, at most %d", n, most)
-		return nil
-	}
+// readIDs reads n ids, for which there are bytes.
+func readIDs(r *fields.Reader, n int) []profile.StackID {
 	ids := make([]profile.StackID, n)
 	for i := range ids {
 		copy(ids[i][:], r.Raw("id", 16))
@@ -151,10 +152,7 @@ func (r *sumsReader) count(what string, least int, size int64) int {
 // that is not enough.
 func decodeSums(data []byte, left *int64) (sums stackSums, err error) {
 	r := &sumsReader{fields.NewReader(data, errAnswer), left}
-	sums.ids = make([]profile.StackID, r.count("ids", 16, idBytes))
-	for i := range sums.ids {
-		copy(sums.ids[i][:], r.Raw("id", 16))
-	}
+	sums.ids = readIDs(&r.Reader, r.count("ids", 16, idBytes))
 	sums.sources = make([]sourceSums, r.count("sources", 3, sourceBytes))
 	for i := range sums.sources {
 		s := &sums.sources[i]

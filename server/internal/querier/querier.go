@@ -405,7 +405,7 @@ func (q *querier) sendMerged(w http.ResponseWriter, r *http.Request, otherwise, 
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Type", fanout.BytesMedia)
 	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 	whole.Send(w)
 	return nil

@@ -54,7 +54,7 @@ func (s *sources) stacks(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fault.Invalid("%w", err)
 	}
-	return s.send(w, r, ask.Message, fanout.StacksMedia, func(ctx context.Context, v *source.At, a *question.Asked) ([]byte, error) {
+	return s.send(w, r, ask.Message, fanout.BytesMedia, func(ctx context.Context, v *source.At, a *question.Asked) ([]byte, error) {
 		sums, err := v.DB.MergeSources(ctx, v.Snap, a.Type, a.Query)
 		if err != nil {
 			return nil, err
